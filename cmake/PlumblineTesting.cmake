@@ -5,7 +5,7 @@ find_package(doctest REQUIRED)
 if(NOT TARGET plumbline_test_main)
   add_library(plumbline_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/main.cpp")
   target_link_libraries(plumbline_test_main PUBLIC doctest::doctest)
-  target_compile_features(plumbline_test_main PUBLIC cxx_std_20)
+  target_compile_features(plumbline_test_main PRIVATE cxx_std_20)
 endif()
 
 function(plumbline_add_test NAME)

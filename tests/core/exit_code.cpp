@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <iterator>
+
 #include <doctest/doctest.h>
 
 #include "plumbline/core/exit_code.hpp"
