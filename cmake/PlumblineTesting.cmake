@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumbline_add_test(NAME SOURCES... [LIBS targets...] [LABELS labels...])
 # One doctest program; doctest's main comes from tests/main.cpp.
-find_package(doctest REQUIRED)
+plumbline_require_doctest()
 if(NOT TARGET plumbline_test_main)
   add_library(plumbline_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/main.cpp")
   target_link_libraries(plumbline_test_main PUBLIC doctest::doctest)
