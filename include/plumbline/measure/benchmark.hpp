@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_MEASURE_BENCHMARK_HPP
 #define PLUMBLINE_MEASURE_BENCHMARK_HPP
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -13,6 +14,7 @@
 
 #include "plumbline/measure/concepts.hpp"
 #include "plumbline/result/result.hpp"
+#include "plumbline/workload/modes.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -73,16 +75,23 @@ struct benchmark {
 ///
 /// Members of K that are used when they exist: `void verify(B&)`, `std::string output_hash(B&)`,
 /// `result::evidence evidence(B&) const`, and `static std::size_t slots(B&, const params&)`, the number of buffer
-/// sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent).
+/// sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent). A member `mode` of the
+/// parameters (workload::modes) chooses regime, cache state and launching.
 template <class K, class B>
     requires kernel<K, B>
 [[nodiscard]] benchmark<B> make_benchmark(const typename K::params& params) {
     benchmark<B> erased;
     erased.what = describe(params);
-    erased.prepare = [params](B& on) {
+    if constexpr (requires { { params.mode } -> std::convertible_to<const workload::modes&>; }) {
+        erased.how = params.mode.sustained ? regime::sustained : regime::burst;
+        erased.cold = !params.mode.hot;
+        erased.graph = !params.mode.stream;
+    }
+    const bool cold = erased.cold;
+    erased.prepare = [params, cold](B& on) {
         std::size_t slots = 1;
         if constexpr (requires { { K::slots(on, params) } -> std::convertible_to<std::size_t>; }) {
-            slots = K::slots(on, params);
+            if (cold) slots = std::max<std::size_t>(1, K::slots(on, params));
         }
         auto owned = std::make_shared<K>(on, params, slots);
         K* k = owned.get();
