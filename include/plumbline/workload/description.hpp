@@ -15,6 +15,25 @@ enum class direction { lower, higher };
 /// What a benchmark is to the statistics: each class has its own starting noise and margin (compare/policy.hpp).
 enum class benchmark_class { kernel, sustained, training_step, dataloader, host, imported };
 
+/// The names of the classes in files, policies and messages.
+[[nodiscard]] constexpr const char* to_string(benchmark_class kind) noexcept {
+    switch (kind) {
+    case benchmark_class::kernel:
+        return "kernel";
+    case benchmark_class::sustained:
+        return "sustained";
+    case benchmark_class::training_step:
+        return "training_step";
+    case benchmark_class::dataloader:
+        return "dataloader";
+    case benchmark_class::host:
+        return "host";
+    case benchmark_class::imported:
+        return "imported";
+    }
+    return "unknown";
+}
+
 namespace workload {
 
 /// What is timed, free of any backend: the id, the parameters that define the work, and the work by formula.
