@@ -30,20 +30,20 @@ enum class regime {
 struct prepared_kernel {
     launch run;
     std::size_t slots = 1;
-    std::function<void()> verify;                ///< poisons the output, runs once, compares with a float64
-                                                 ///< reference; throws verification_error
-    std::function<std::string()> output_hash;    ///< of the output of one launch on slot 0
-    std::function<result::evidence()> evidence;  ///< what really ran; called after the first launch
-    std::shared_ptr<void> keep;                  ///< owns the kernel
+    std::function<void()> verify;               ///< poisons the output, runs once, compares with a float64
+                                                ///< reference; throws verification_error
+    std::function<std::string()> output_hash;   ///< of the output of one launch on slot 0
+    std::function<result::evidence()> evidence; ///< what really ran; called after the first launch
+    std::shared_ptr<void> keep;                 ///< owns the kernel
 };
 
 /// One figure a procedure returns: its own metric of the same benchmark id.
 struct metric {
-    std::string name;             ///< "time", "throughput", "waiting_share", ...
-    std::string unit;             ///< "ns", "items/s", "1", ...
+    std::string name; ///< "time", "throughput", "waiting_share", ...
+    std::string unit; ///< "ns", "items/s", "1", ...
     direction better = direction::lower;
-    std::vector<double> samples;  ///< in `unit`
-    std::vector<sample> raw;      ///< the timed samples behind it where there are any
+    std::vector<double> samples; ///< in `unit`
+    std::vector<sample> raw;     ///< the timed samples behind it where there are any
     scalar_map state;
 };
 
@@ -82,7 +82,9 @@ template <class K, class B>
 [[nodiscard]] benchmark<B> make_benchmark(const typename K::params& params) {
     benchmark<B> erased;
     erased.what = describe(params);
-    if constexpr (requires { { params.mode } -> std::convertible_to<const workload::modes&>; }) {
+    if constexpr (requires {
+                      { params.mode } -> std::convertible_to<const workload::modes&>;
+                  }) {
         erased.how = params.mode.sustained ? regime::sustained : regime::burst;
         erased.cold = !params.mode.hot;
         erased.graph = !params.mode.stream;
@@ -90,7 +92,9 @@ template <class K, class B>
     const bool cold = erased.cold;
     erased.prepare = [params, cold](B& on) {
         std::size_t slots = 1;
-        if constexpr (requires { { K::slots(on, params) } -> std::convertible_to<std::size_t>; }) {
+        if constexpr (requires {
+                          { K::slots(on, params) } -> std::convertible_to<std::size_t>;
+                      }) {
             if (cold) slots = std::max<std::size_t>(1, K::slots(on, params));
         }
         auto owned = std::make_shared<K>(on, params, slots);
@@ -100,10 +104,14 @@ template <class K, class B>
         ready.slots = slots;
         ready.run = [k, b](std::size_t slot) { k->run(*b, slot); };
         if constexpr (requires { k->verify(on); }) ready.verify = [k, b] { k->verify(*b); };
-        if constexpr (requires { { k->output_hash(on) } -> std::convertible_to<std::string>; }) {
+        if constexpr (requires {
+                          { k->output_hash(on) } -> std::convertible_to<std::string>;
+                      }) {
             ready.output_hash = [k, b] { return k->output_hash(*b); };
         }
-        if constexpr (requires { { k->evidence(on) } -> std::convertible_to<result::evidence>; }) {
+        if constexpr (requires {
+                          { k->evidence(on) } -> std::convertible_to<result::evidence>;
+                      }) {
             ready.evidence = [k, b] { return k->evidence(*b); };
         }
         ready.keep = std::move(owned);

@@ -22,9 +22,9 @@ using launch = std::function<void(std::size_t slot)>;
 
 /// How the launches of one sample are made.
 struct recording_request {
-    std::size_t launches = 1;   ///< launches in one sample
-    std::size_t slots = 1;      ///< buffer sets to rotate over; launch i of a sample works on one after the other
-    bool graph = true;          ///< replay a graph where the backend has one; false: a stream of single launches
+    std::size_t launches = 1; ///< launches in one sample
+    std::size_t slots = 1;    ///< buffer sets to rotate over; launch i of a sample works on one after the other
+    bool graph = true;        ///< replay a graph where the backend has one; false: a stream of single launches
 };
 
 /// What the engine needs of a place to run. `B::recording` is a move-only handle of a prepared sample.
@@ -40,18 +40,18 @@ concept backend = requires(B& b, const B& c, const launch& one, const recording_
     { c.has_clock() } -> std::convertible_to<bool>;
     { b.record(one, how) } -> std::same_as<typename B::recording>;
     { b.play(tape, samples) } -> std::same_as<std::vector<sample>>;
-    { b.synchronize() };
-    { b.idle(pause) };
+    {b.synchronize()};
+    {b.idle(pause)};
 };
 
 /// A kernel: parameters, a constructor that does everything untimed (allocation, random inputs, plan choice), and
 /// run(), one repeatable launch. Optional members, found by `requires`, are listed in measure/benchmark.hpp.
 template <class K, class B>
 concept kernel = std::constructible_from<K, B&, const typename K::params&, std::size_t> &&
-                 requires(K& k, B& b, const typename K::params& p, std::size_t slot) {
-                     { k.run(b, slot) };
-                     { describe(p) } -> std::convertible_to<workload::description>;
-                 };
+    requires(K& k, B& b, const typename K::params& p, std::size_t slot) {
+    {k.run(b, slot)};
+    { describe(p) } -> std::convertible_to<workload::description>;
+};
 
 } // namespace measure
 

@@ -13,9 +13,9 @@ namespace measure {
 /// One timed sample: `launches` launches that were all in the queue before the first event could fire.
 /// Values are for the whole sample; the engine divides by the number of launches.
 struct sample {
-    double elapsed_ns = 0;             ///< device time by events (CPU backend: steady clock)
-    std::optional<double> clock_mhz;   ///< mean SM clock inside the sample: clock64 over globaltimer
-    std::optional<double> enqueue_ns;  ///< host time it took to put the sample's work into the queue
+    double elapsed_ns = 0;            ///< device time by events (CPU backend: steady clock)
+    std::optional<double> clock_mhz;  ///< mean SM clock inside the sample: clock64 over globaltimer
+    std::optional<double> enqueue_ns; ///< host time it took to put the sample's work into the queue
 
     /// SM cycles of the sample: elapsed time times the mean clock.
     [[nodiscard]] std::optional<double> cycles() const {

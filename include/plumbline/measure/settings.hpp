@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_MEASURE_SETTINGS_HPP
+#define PLUMBLINE_MEASURE_SETTINGS_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "plumbline/measure/benchmark.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace measure {
+
+using std::chrono::nanoseconds;
+
+/// Host time, monotonic, from any origin. A parameter so that tests run in virtual time.
+using host_clock = std::function<nanoseconds()>;
+
+[[nodiscard]] inline nanoseconds steady_now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+/// The rules of sampling. The defaults are those that gave 0.03 to 0.15 % between processes on unlocked H200 boards.
+struct settings {
+    /// A sample lasts at least this long, and at least `resolution_multiple` times the timer's resolution.
+    nanoseconds min_sample{std::chrono::microseconds{200}};
+    double resolution_multiple = 400;
+    std::size_t max_launches = 1024; ///< launches per sample
+    std::size_t max_queued = 512;    ///< single launches that one play may queue when no graph is used
+
+    std::size_t min_clean = 30;    ///< clean samples before the stop rule may fire
+    std::size_t max_samples = 300; ///< part of the budget: more would only make the file larger
+    double precision = 0.005;      ///< stop when the interval of the median is within this share of it
+    double confidence = 0.95;      ///< of that interval
+
+    nanoseconds burst{std::chrono::milliseconds{8}};       ///< device time of one burst
+    nanoseconds dense_burst{std::chrono::milliseconds{4}}; ///< the same for dense matrix work
+    double dense_intensity = 64;                           ///< FLOP per byte from which work counts as dense
+    double clean_clock = 0.99;                             ///< share of the reference clock a clean sample reaches
+
+    nanoseconds pause{std::chrono::milliseconds{60}};       ///< idling between bursts
+    nanoseconds settle{std::chrono::milliseconds{300}};     ///< idling after a dense benchmark, before the next one
+    nanoseconds recovery{std::chrono::milliseconds{1000}};  ///< idling after work that reached the power cap
+    nanoseconds sustained{std::chrono::milliseconds{3000}}; ///< length of a sustained benchmark
+    nanoseconds ramp{std::chrono::milliseconds{1000}};      ///< its first part, which is not sampled
+};
+
+/// What is known of a benchmark's correct output from an earlier session of the same run.
+struct known_output {
+    std::string implementation; ///< evidence.implementation that gave it
+    std::string hash;           ///< of the output, as the kernel's output_hash gives it
+};
+
+/// What the engine calls between timed sections, never inside one. Empty functions are not called.
+struct hooks {
+    std::function<void(const workload::description&)> before;                         ///< before preparation
+    std::function<void(const workload::description&, result::session_result&)> after; ///< may add state and flags
+    std::function<scalar_map()> read; ///< state worth a series in sustained runs: power, temperature, event reasons
+};
+
+/// How one benchmark is to be measured.
+struct options {
+    settings rules;
+    budget time; ///< of the measuring itself; preparation and verification are not in it
+    std::size_t session = 0;
+    std::string host_model;            ///< CPU model; part of workload.hash of host-bound results
+    std::optional<known_output> known; ///< same implementation and same hash: not verified again
+    hooks call;
+};
+
+} // namespace measure
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
