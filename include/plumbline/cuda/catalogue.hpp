@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_CATALOGUE_HPP
+#define PLUMBLINE_CUDA_CATALOGUE_HPP
+
+#include <vector>
+
+#include "plumbline/cuda/backend.hpp"
+#include "plumbline/measure/benchmark.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace cuda {
+
+/// The families that this backend can make benchmarks of. Defined by cuda/program.cuh in the program's one .cu.
+[[nodiscard]] std::vector<measure::family<backend>> catalogue();
+
+} // namespace cuda
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
