@@ -272,8 +272,8 @@ inline std::vector<measure::sample> backend::play(recording& tape, std::size_t s
         queue_limit_ = std::max<std::size_t>(batch * cost / 2, 32);
         if (++failures == 4) {
             throw error("the stream of " + place() + " was held for " +
-                        std::to_string(std::chrono::duration<double>(hold_deadline).count()) +
-                        " s and a sample of " + std::to_string(tape.launches()) +
+                        std::to_string(std::chrono::duration<double>(hold_deadline).count()) + " s and a sample of " +
+                        std::to_string(tape.launches()) +
                         " launches was still not in its queue; use fewer launches a sample, or a graph");
         }
     }

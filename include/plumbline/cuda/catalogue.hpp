@@ -11,8 +11,10 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
-/// The families that this backend can make benchmarks of. Defined by cuda/program.cuh in the program's one .cu.
-[[nodiscard]] std::vector<measure::family<backend>> catalogue();
+/// The families that this backend can make benchmarks of.
+[[nodiscard]] inline std::vector<measure::family<backend>> catalogue() {
+    return {};
+}
 
 } // namespace cuda
 

@@ -2,12 +2,13 @@
 #ifndef PLUMBLINE_CUDA_CLOCK_HPP
 #define PLUMBLINE_CUDA_CLOCK_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "plumbline/cuda/kernels.hpp"
+#include "plumbline/stats/descriptive.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -27,9 +28,7 @@ namespace cuda {
                          static_cast<double>(after[sm].time_ns - before[sm].time_ns));
     }
     if (clocks.empty()) return std::nullopt;
-    const auto middle = clocks.begin() + static_cast<std::ptrdiff_t>(clocks.size() / 2);
-    std::nth_element(clocks.begin(), middle, clocks.end());
-    return *middle;
+    return stats::median(std::move(clocks));
 }
 
 } // namespace cuda

@@ -75,10 +75,12 @@ inline std::string uuid_text(const cudaUUID_t& uuid) {
     const int count = device_count();
     if (ordinal < 0 || ordinal >= count) {
         throw usage_error("there is no CUDA device " + std::to_string(ordinal) + "; this process sees " +
-                          std::to_string(count) + " (0 to " + std::to_string(count - 1) + ", see CUDA_VISIBLE_DEVICES)");
+                          std::to_string(count) + " (0 to " + std::to_string(count - 1) +
+                          ", see CUDA_VISIBLE_DEVICES)");
     }
     cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties", "device " + std::to_string(ordinal));
+    check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties",
+          "device " + std::to_string(ordinal));
     device_info info;
     info.ordinal = ordinal;
     info.model = properties.name;

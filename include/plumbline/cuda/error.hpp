@@ -53,8 +53,8 @@ inline void check(cudaError_t status, const char* api, const std::string& object
     if (status == cudaSuccess) return;
     // The last error is cleared, so that the next check does not report this one again.
     static_cast<void>(cudaGetLastError());
-    std::string message = std::string(api) + (object.empty() ? "" : " on " + object) + ": " +
-                          cudaGetErrorName(status) + " (" + cudaGetErrorString(status) + ")";
+    std::string message = std::string(api) + (object.empty() ? "" : " on " + object) + ": " + cudaGetErrorName(status) +
+                          " (" + cudaGetErrorString(status) + ")";
     if (*remedy(status) != '\0') message += std::string("; ") + remedy(status);
     throw cuda_error(static_cast<int>(status), api, message, at);
 }

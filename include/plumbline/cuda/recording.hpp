@@ -48,9 +48,7 @@ public:
 
     /// Places in the launch queue that one sample takes. A graph of n kernels takes far fewer than n: 1400 kernels in
     /// 32 graphs were seen to fit where 1024 single launches do.
-    [[nodiscard]] std::size_t queue_cost() const noexcept {
-        return graphs_.empty() ? launches_ : 1 + launches_ / 8;
-    }
+    [[nodiscard]] std::size_t queue_cost() const noexcept { return graphs_.empty() ? launches_ : 1 + launches_ / 8; }
 
 private:
     /// Beyond this the series restarts early: with 64 slots, samples of more than 256 launches.

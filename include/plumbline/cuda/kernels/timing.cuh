@@ -49,7 +49,8 @@ __global__ void mark_clocks(clock_mark* marks, unsigned count) {
 
 __global__ void spin(std::uint64_t duration_ns) {
     const std::uint64_t begin = timer_ns();
-    while (timer_ns() - begin < duration_ns) {}
+    while (timer_ns() - begin < duration_ns) {
+    }
 }
 
 __global__ void nothing() {}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_PROGRAM_CUH
+#define PLUMBLINE_CUDA_PROGRAM_CUH
+
+// All device code of the CUDA backend. Include it in exactly one .cu of a program (plumbline_add_cuda does): its
+// functions are not inline, so that a second copy is an error of the linker and not two kernels of one name.
+
+#include "plumbline/cuda/kernels/timing.cuh"
+
+#endif
