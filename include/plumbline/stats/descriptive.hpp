@@ -82,18 +82,26 @@ struct interval {
     return median(std::move(values));
 }
 
+namespace detail {
+
+/// P(X = k) for X binomial with n fair trials.
+[[nodiscard]] inline double fair_binomial(std::size_t n, std::size_t k) {
+    const double trials = static_cast<double>(n);
+    const double hits = static_cast<double>(k);
+    const double log_choose = std::lgamma(trials + 1) - std::lgamma(hits + 1) - std::lgamma(trials - hits + 1);
+    return std::exp(log_choose - trials * std::log(2.0));
+}
+
+} // namespace detail
+
 /// The 1-based rank k of the lower order statistic of the two-sided interval [x(k), x(n-k+1)] of a median, by the
 /// sign test: the largest k with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 0 when there is none.
 [[nodiscard]] inline std::size_t sign_test_rank(std::size_t n, double confidence) {
-    const double log_half = -static_cast<double>(n) * std::log(2.0);
-    double below = 0; // P(Binomial(n, 1/2) < k)
+    double below = 0; // P(Binomial(n, 1/2) < k + 1)
     std::size_t k = 0;
     while (2 * (k + 1) <= n) {
-        const double j = static_cast<double>(k);
-        const double m = static_cast<double>(n);
-        below += std::exp(std::lgamma(m + 1) - std::lgamma(j + 1) - std::lgamma(m - j + 1) + log_half);
-        // lgamma is good to about 1e-15 relative: an exact tie with the level must not be lost to rounding.
-        if (2 * below > (1 - confidence) * (1 + 1e-12)) break;
+        below += detail::fair_binomial(n, k);
+        if (2 * below > 1 - confidence) break;
         ++k;
     }
     return k;
@@ -107,11 +115,7 @@ struct interval {
     if (k == 0) return {};
     std::sort(values.begin(), values.end());
     double outside = 0;
-    for (std::size_t j = 0; j < k; ++j) {
-        const double m = static_cast<double>(n);
-        const double i = static_cast<double>(j);
-        outside += 2 * std::exp(std::lgamma(m + 1) - std::lgamma(i + 1) - std::lgamma(m - i + 1) - m * std::log(2.0));
-    }
+    for (std::size_t j = 0; j < k; ++j) outside += 2 * detail::fair_binomial(n, j);
     return {values[k - 1], values[n - k], 1 - outside};
 }
 
