@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_WORKLOAD_VERIFY_HPP
+#define PLUMBLINE_WORKLOAD_VERIFY_HPP
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plumbline/core/error.hpp"
+#include "plumbline/core/scalar.hpp"
+#include "plumbline/workload/dtype.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace workload {
+
+/// The byte an output buffer is filled with before it is verified. For floating-point outputs every element then is
+/// a NaN, which never passes; for int32 it is -2139062144, which no sum of less than 132,000 products of int8 is.
+[[nodiscard]] constexpr unsigned char poison_byte(dtype type) noexcept {
+    return type == dtype::int8 ? 0x80 : 0xff;
+}
+
+/// The int32 that poison_byte(dtype::int8) makes.
+inline constexpr int poisoned_int32 = static_cast<int>(0x80808080u);
+
+/// How far an output is from its float64 reference.
+struct difference {
+    double relative_norm = 0; ///< norm(output - reference) / norm(reference); NaN if any output is not finite
+    double max_abs = 0;       ///< largest absolute difference; infinity if an output is not finite
+    double max_rel = 0;       ///< largest difference relative to its reference element, where that is not 0
+    std::size_t worst = 0;    ///< index of the first non-finite output, else of the largest absolute difference
+};
+
+/// Compares element by element; both have the same size. A reference of norm 0 gives relative_norm 0 for an equal
+/// output and infinity for any other.
+[[nodiscard]] inline difference compare_outputs(const std::vector<double>& output,
+                                                const std::vector<double>& reference) {
+    if (output.size() != reference.size()) {
+        throw error("cannot verify: " + std::to_string(output.size()) + " outputs, " +
+                    std::to_string(reference.size()) + " reference values");
+    }
+    difference found;
+    double squared_error = 0;
+    double squared_norm = 0;
+    for (std::size_t i = 0; i < output.size(); ++i) {
+        if (!std::isfinite(output[i])) {
+            constexpr double inf = std::numeric_limits<double>::infinity();
+            return {std::numeric_limits<double>::quiet_NaN(), inf, inf, i};
+        }
+        const double off = std::abs(output[i] - reference[i]);
+        if (off > found.max_abs) {
+            found.max_abs = off;
+            found.worst = i;
+        }
+        if (reference[i] != 0) found.max_rel = std::max(found.max_rel, off / std::abs(reference[i]));
+        squared_error += off * off;
+        squared_norm += reference[i] * reference[i];
+    }
+    if (squared_error > 0) found.relative_norm = std::sqrt(squared_error / squared_norm);
+    return found;
+}
+
+/// Throws verification_error unless the relative norm of the difference is at most `tolerance`. `what` names the
+/// benchmark and `index_of` turns an index into these vectors into the element's index in the output.
+template <class IndexOf>
+void require_close(std::string_view what, const std::vector<double>& output, const std::vector<double>& reference,
+                   double tolerance, IndexOf index_of) {
+    const difference found = compare_outputs(output, reference);
+    // Written so that a NaN fails.
+    if (found.relative_norm <= tolerance) return;
+    const std::size_t at = output.empty() ? 0 : index_of(found.worst);
+    std::string message = std::string(what) + ": wrong result: element " + std::to_string(at);
+    if (!output.empty()) {
+        message +=
+            " is " + to_string(scalar(output[found.worst])) + ", expected " + to_string(scalar(reference[found.worst]));
+    }
+    message += "; relative error " + to_string(scalar(found.relative_norm)) + ", allowed " +
+               to_string(scalar(tolerance)) + "; its time means nothing: check the library and the hardware";
+    throw verification_error(message, found.max_abs, found.max_rel, at);
+}
+
+} // namespace workload
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
