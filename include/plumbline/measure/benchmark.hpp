@@ -35,6 +35,9 @@ struct prepared_kernel {
     std::function<std::string()> output_hash;   ///< of the output of one launch on slot 0
     std::function<result::evidence()> evidence; ///< what really ran; called after the first launch
     std::shared_ptr<void> keep;                 ///< owns the kernel
+
+    /// Called before each recording with the launches in a sample and the expected device time of one.
+    std::function<void(std::size_t launches, double sample_ns)> planned;
 };
 
 /// One figure a procedure returns: its own metric of the same benchmark id.

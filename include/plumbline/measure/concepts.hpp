@@ -23,7 +23,8 @@ using launch = std::function<void(std::size_t slot)>;
 /// How the launches of one sample are made.
 struct recording_request {
     std::size_t launches = 1; ///< launches in one sample
-    std::size_t slots = 1;    ///< buffer sets to rotate over; launch i of a sample works on one after the other
+    std::size_t slots = 1;    ///< buffer sets to rotate over; the rotation goes on from sample to sample and from play
+                              ///< to play: launch j since record() works on slot j modulo slots
     bool graph = true;        ///< replay a graph where the backend has one; false: a stream of single launches
 };
 
