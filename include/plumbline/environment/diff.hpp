@@ -37,7 +37,7 @@ struct difference {
 [[nodiscard]] inline std::string describe(const result::reading& read) {
     switch (read.status) {
     case result::reading_status::value:
-        return to_string(read.value);
+        return plumbline::to_string(read.value);
     case result::reading_status::absent:
         return read.reason.empty() ? "absent" : read.reason;
     case result::reading_status::denied:
