@@ -14,7 +14,14 @@
 #include "plumbline/core/scalar.hpp"
 #include "plumbline/core/where.hpp"
 
+#include "plumbline/stats/bimodality.hpp"
 #include "plumbline/stats/descriptive.hpp"
+#include "plumbline/stats/distributions.hpp"
+#include "plumbline/stats/hierarchy.hpp"
+#include "plumbline/stats/multiplicity.hpp"
+#include "plumbline/stats/paired.hpp"
+#include "plumbline/stats/ranks.hpp"
+#include "plumbline/stats/shift_test.hpp"
 
 #include "plumbline/workload/dataloader.hpp"
 #include "plumbline/workload/description.hpp"
