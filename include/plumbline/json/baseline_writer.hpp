@@ -99,51 +99,6 @@ namespace detail {
     return {{"when", from.when}, {"what", from.what}, {"who", from.who}, {"reason", from.reason}, {"ids", from.ids}};
 }
 
-/// The top level, one member after the other: each part is turned into text and dropped, so that the document is never
-/// in memory a second time as a tree.
-class baseline_printer {
-public:
-    void member(const char* name, const writable& value) {
-        begin_member(name);
-        print(out_, value, 1);
-    }
-    template <class Sequence>
-    void list(const char* name, const Sequence& entries) {
-        begin_member(name);
-        out_ += '[';
-        const char* separator = "\n    ";
-        for (const auto& each : entries) {
-            out_ += separator;
-            print(out_, to_writable(each), 2);
-            separator = ",\n    ";
-        }
-        out_ += entries.empty() ? "]" : "\n  ]";
-    }
-    template <class Map>
-    void map(const char* name, const Map& entries) {
-        begin_member(name);
-        out_ += '{';
-        const char* separator = "\n    ";
-        for (const auto& [key, each] : entries) {
-            out_ += separator;
-            print(out_, writable(key));
-            out_ += ": ";
-            print(out_, to_writable(each), 2);
-            separator = ",\n    ";
-        }
-        out_ += entries.empty() ? "}" : "\n  }";
-    }
-    [[nodiscard]] std::string take() { return std::move(out_) + "\n}\n"; }
-
-private:
-    void begin_member(const char* name) {
-        out_ += out_.empty() ? "{\n  \"" : ",\n  \"";
-        out_ += name;
-        out_ += "\": ";
-    }
-    std::string out_;
-};
-
 } // namespace detail
 
 /// The baseline as a JSON document of schema version 1 (baselines/schema/baseline-1.json), numbers in full precision.
@@ -152,7 +107,7 @@ private:
 [[nodiscard]] inline std::string dump(const result::baseline& from) {
     const std::string name = "the baseline to be written";
     detail::baseline_rules(from, name).check();
-    detail::baseline_printer to;
+    detail::document_printer to;
     to.member("schema",
               {{"name", baseline_schema_name}, {"version", baseline_schema_version}, {"minor", baseline_schema_minor}});
     to.member("created", from.created);
@@ -161,11 +116,11 @@ private:
     to.member("selection", detail::to_writable(from.selected));
     to.member("fingerprint", to_writable(from.environment));
     to.member("device", detail::to_writable(from.device));
-    to.map("noise", from.noise);
+    to.map("noise", from.noise, [](const result::noise& each) { return detail::to_writable(each); });
     to.member("checks", to_writable(from.checks));
-    to.list("history", from.history);
-    to.list("sessions", from.sessions);
-    to.list("results", from.results);
+    to.list("history", from.history, [](const result::event& each) { return detail::to_writable(each); });
+    to.list("sessions", from.sessions, [](const result::session& each) { return detail::to_writable(each); });
+    to.list("results", from.results, [](const result::result& each) { return detail::to_writable(each); });
     return to.take();
 }
 

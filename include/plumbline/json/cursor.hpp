@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_JSON_CURSOR_HPP
 #define PLUMBLINE_JSON_CURSOR_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -133,11 +134,10 @@ public:
     }
 
     /// Refuses members that are not among `known`, with the name that was probably meant.
-    void allow(std::initializer_list<std::string_view> known) const {
+    void allow(std::initializer_list<std::string_view> known) const { allow(std::vector<std::string_view>(known)); }
+    void allow(const std::vector<std::string_view>& known) const {
         for (const auto& entry : object()) {
-            bool found = false;
-            for (std::string_view each : known) found = found || each == entry.first;
-            if (found) continue;
+            if (std::find(known.begin(), known.end(), entry.first) != known.end()) continue;
             const std::string meant = nearest(entry.first, known);
             cursor{entry.second, *this, entry.first, 0}.fail(
                 "is not a known member" + (meant.empty() ? "" : "; did you mean \"" + meant + "\"?"));

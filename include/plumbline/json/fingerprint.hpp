@@ -16,23 +16,29 @@ namespace json {
 
 namespace detail {
 
-/// An attribute: {"value": V} or {"absent" | "denied" | "unsupported": REASON}, with "link" and "source".
-[[nodiscard]] inline writable attribute_to_writable(const result::attribute& from) {
+/// A reading: {"value": V}, or {"absent" | "denied" | "unsupported": REASON}.
+[[nodiscard]] inline writable reading_to_writable(const result::reading& from) {
     writable object = writable::object();
-    switch (from.read.status) {
+    switch (from.status) {
     case result::reading_status::value:
-        std::visit([&object](const auto& leaf) { object["value"] = leaf; }, from.read.value);
+        std::visit([&object](const auto& leaf) { object["value"] = leaf; }, from.value);
         break;
     case result::reading_status::absent:
-        object["absent"] = from.read.reason;
+        object["absent"] = from.reason;
         break;
     case result::reading_status::denied:
-        object["denied"] = from.read.reason;
+        object["denied"] = from.reason;
         break;
     case result::reading_status::unsupported:
-        object["unsupported"] = from.read.reason;
+        object["unsupported"] = from.reason;
         break;
     }
+    return object;
+}
+
+/// An attribute: its reading, with "link" and "source".
+[[nodiscard]] inline writable attribute_to_writable(const result::attribute& from) {
+    writable object = reading_to_writable(from.read);
     object["link"] = from.link;
     object["source"] = from.source;
     return object;

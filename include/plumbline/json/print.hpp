@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include <nlohmann/json.hpp>
 
@@ -52,6 +54,57 @@ inline void print(std::string& out, const writable& value, std::size_t level = 0
     out += '\n' + std::string(2 * level, ' ');
     out += value.is_object() ? '}' : ']';
 }
+
+namespace detail {
+
+/// Writes a document whose top level is an object, one member after the other: each part is turned into text and
+/// dropped, so that a large document is never in memory as a tree.
+class document_printer {
+public:
+    void member(const char* name, const writable& value) {
+        begin_member(name);
+        print(out_, value, 1);
+    }
+    /// A list; `to_value` turns an entry into a writable.
+    template <class Sequence, class F>
+    void list(const char* name, const Sequence& entries, F&& to_value) {
+        begin_member(name);
+        out_ += '[';
+        const char* separator = "\n    ";
+        for (const auto& each : entries) {
+            out_ += separator;
+            print(out_, to_value(each), 2);
+            separator = ",\n    ";
+        }
+        out_ += entries.empty() ? "]" : "\n  ]";
+    }
+    /// An object with many members: a writable looks through all it has whenever one is added.
+    template <class Map, class F>
+    void map(const char* name, const Map& entries, F&& to_value) {
+        begin_member(name);
+        out_ += '{';
+        const char* separator = "\n    ";
+        for (const auto& [key, each] : entries) {
+            out_ += separator;
+            print(out_, writable(key));
+            out_ += ": ";
+            print(out_, to_value(each), 2);
+            separator = ",\n    ";
+        }
+        out_ += entries.empty() ? "}" : "\n  }";
+    }
+    [[nodiscard]] std::string take() { return std::move(out_) + "\n}\n"; }
+
+private:
+    void begin_member(const char* name) {
+        out_ += out_.empty() ? "{\n  \"" : ",\n  \"";
+        out_ += name;
+        out_ += "\": ";
+    }
+    std::string out_;
+};
+
+} // namespace detail
 
 } // namespace json
 
