@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plumbline/core/exit_code.hpp"
+#include "plumbline/core/scalar.hpp"
 #include "plumbline/environment/diff.hpp"
 #include "plumbline/workload/description.hpp"
 
@@ -212,6 +213,8 @@ struct comparison {
         return at == counts.end() ? 0 : at->second;
     }
 };
+
+using plumbline::to_string; // those of scalars and classes, which the names below would hide
 
 /// The verdict's name in files and reports: "regressed", ..., "new" for new_benchmark.
 [[nodiscard]] inline const char* to_string(verdict v) noexcept {

@@ -2,12 +2,14 @@
 #ifndef PLUMBLINE_COMPARE_POLICY_HPP
 #define PLUMBLINE_COMPARE_POLICY_HPP
 
+#include <cmath>
 #include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plumbline/core/error.hpp"
 #include "plumbline/version.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -77,6 +79,7 @@ struct policy {
     std::size_t rank_minimum = 5;     ///< sessions on each side from which the rank test can veto
     double resolution_s = 0;          ///< absolute resolution of a time where the file has none; 0: unknown
     double suspicious_speedup = 2;    ///< an improvement beyond this factor is a question about the data
+    double limit_tolerance = 1.1;     ///< so is one above this multiple of the hardware's measured limit
     double board_factor_limit = 0.03; ///< a board slower than this is red by itself
     double board_spread = 0.012;      ///< sd between boards of compute-bound work when no canary can remove it
     double compute_intensity = 100;   ///< FLOP per byte from which a benchmark follows the board's compute factor
@@ -93,6 +96,38 @@ struct policy {
 
     bool operator==(const policy&) const = default;
 };
+
+/// Throws usage_error for a policy under which no verdict can be computed: a probability outside (0, 1), noise or a
+/// margin that is not positive, no degrees of freedom.
+inline void validate(const policy& rules) {
+    const auto need = [](bool good, const std::string& field, const std::string& expected) {
+        if (!good) throw usage_error("policy: " + field + " must be " + expected);
+    };
+    const auto positive = [&](double v, const std::string& field) {
+        need(v > 0 && std::isfinite(v), field, "a positive number");
+    };
+    const auto probability = [&](double v, const std::string& field) {
+        need(v > 0 && v < 1, field, "between 0 and 1");
+    };
+    probability(rules.q, "q");
+    probability(rules.alpha_equivalence, "alpha_equivalence");
+    probability(rules.alpha_rank, "alpha_rank");
+    positive(rules.d0, "d0");
+    positive(rules.floor, "floor");
+    need(rules.suspicious_speedup > 1, "suspicious_speedup", "above 1");
+    need(rules.resolution_s >= 0, "resolution_s", "zero or more");
+    for (const auto& [name, c] : rules.classes) {
+        const std::string of = "classes." + name + ".";
+        positive(c.margin, of + "margin");
+        positive(c.margin_interleaved.value_or(c.margin), of + "margin_interleaved");
+        need(c.s0 >= 0 && c.s0_short.value_or(0) >= 0, of + "s0", "zero or more");
+        need(c.s_e >= 0 && c.s_e_board.value_or(0) >= 0, of + "s_e", "zero or more");
+    }
+    for (const auto& r : rules.rules) {
+        need(r.margin.value_or(1) > 0, "rules[" + r.match + "].margin", "a positive number");
+        need(r.s0.value_or(0) >= 0 && r.s_e.value_or(0) >= 0, "rules[" + r.match + "].s0 and s_e", "zero or more");
+    }
+}
 
 } // namespace compare
 

@@ -221,9 +221,9 @@ struct shift_estimate {
     interval range; ///< does not exist when there are too few values for the confidence asked for
 };
 
-/// Median of all differences candidate - base. O(m n log(m n)).
+/// Median of all differences candidate - base, with the interval of the rank given. O(m n log(m n)).
 [[nodiscard]] inline shift_estimate hodges_lehmann(const std::vector<double>& base,
-                                                   const std::vector<double>& candidate, double confidence = 0.95) {
+                                                   const std::vector<double>& candidate, const shift_rank& rank) {
     std::vector<double> differences;
     differences.reserve(base.size() * candidate.size());
     for (double c : candidate) {
@@ -234,9 +234,14 @@ struct shift_estimate {
     const std::size_t n = differences.size();
     shift_estimate found;
     found.shift = differences[(n - 1) / 2] / 2 + differences[n / 2] / 2;
-    const shift_rank rank = hodges_lehmann_rank(base.size(), candidate.size(), confidence);
     if (rank.k > 0) found.range = {differences[rank.k - 1], differences[n - rank.k], rank.coverage};
     return found;
+}
+
+/// The same with an interval of the confidence asked for.
+[[nodiscard]] inline shift_estimate hodges_lehmann(const std::vector<double>& base,
+                                                   const std::vector<double>& candidate, double confidence = 0.95) {
+    return hodges_lehmann(base, candidate, hodges_lehmann_rank(base.size(), candidate.size(), confidence));
 }
 
 /// Hodges-Lehmann estimate of the centre of paired differences: the median of all Walsh averages (d_i + d_j) / 2 with

@@ -116,29 +116,42 @@ struct equivalence_test {
 }
 
 /// Smallest shift in ln units that is found with 80 % power when q is shared by `tests` tests (the first step of
-/// Benjamini-Hochberg): (t(1 - q/tests) + t(0.8)) * se.
-[[nodiscard]] inline double detectable_shift(double se, double df, double q, std::size_t tests) {
+/// Benjamini-Hochberg): (t(1 - q/tests) + t(0.8)) * se. `t_upper(q, df)` is t_upper_quantile or a table of it.
+template <class Quantile>
+[[nodiscard]] double detectable_shift(double se, double df, double q, std::size_t tests, Quantile&& t_upper) {
     const double level = q / static_cast<double>(std::max<std::size_t>(tests, 1));
-    return (t_upper_quantile(level, df) + t_upper_quantile(0.2, df)) * se;
+    return (t_upper(level, df) + t_upper(0.2, df)) * se;
 }
 
-/// Sessions a side with which `shift_wanted` could be detected, at most `most`; absent when the spread between epochs
-/// alone is too large, so that only more epochs help. `variance_per_session` is the variance that one session adds to
-/// the estimate, and df = d0 + 2 K - 2.
-[[nodiscard]] inline std::optional<std::size_t> sessions_to_detect(double shift_wanted, double s, double epoch_variance,
-                                                                   double d0, double q, std::size_t tests,
-                                                                   std::size_t most = 1000) {
-    const auto found_with = [&](std::size_t sessions) {
+[[nodiscard]] inline double detectable_shift(double se, double df, double q, std::size_t tests) {
+    return detectable_shift(se, df, q, tests, t_upper_quantile);
+}
+
+/// How precise one session is, for planning more of them.
+struct session_precision {
+    double s = 0;              ///< standard deviation between sessions
+    double epoch_variance = 0; ///< part of the variance that more sessions of the same epochs cannot lower
+    double d0 = 0;             ///< degrees of freedom of the prior
+};
+
+/// Fewest sessions a side, at most `most`, with which a shift of `wanted` is detected (detectable_shift with
+/// df = d0 + 2 K - 2); absent when even `most` do not: then only more epochs help.
+template <class Quantile>
+[[nodiscard]] std::optional<std::size_t> sessions_to_detect(double wanted, const session_precision& one, double q,
+                                                            std::size_t tests, Quantile&& t_upper,
+                                                            std::size_t most = 1000) {
+    const auto enough = [&](std::size_t sessions) {
         const double k = static_cast<double>(sessions);
-        const double se = std::sqrt(2 * s * s / k + epoch_variance);
-        return detectable_shift(se, d0 + 2 * k - 2, q, tests) <= shift_wanted;
+        const double df = one.d0 + 2 * k - 2;
+        if (!(df > 0)) return false;
+        return detectable_shift(std::sqrt(2 * one.s * one.s / k + one.epoch_variance), df, q, tests, t_upper) <= wanted;
     };
-    if (!found_with(most)) return std::nullopt;
-    std::size_t low = 0; // not enough
+    if (!enough(most)) return std::nullopt;
+    std::size_t low = 0;
     std::size_t high = most;
     while (high - low > 1) {
         const std::size_t middle = low + (high - low) / 2;
-        (found_with(middle) ? high : low) = middle;
+        (enough(middle) ? high : low) = middle;
     }
     return high;
 }
