@@ -22,10 +22,10 @@ struct augmentation {
     double flip = 0.5; ///< probability
     std::array<float, 3> mean{0.485F, 0.456F, 0.406F};
     std::array<float, 3> deviation{0.229F, 0.224F, 0.225F};
-    workload::batch_type type = workload::batch_type::fp32;
-    workload::batch_layout layout = workload::batch_layout::chw;
+    workload::dtype type = workload::dtype::fp32; ///< fp32 or fp16
+    workload::dataloader::layout layout = workload::dataloader::layout::chw;
 
-    [[nodiscard]] std::size_t element_bytes() const noexcept { return type == workload::batch_type::fp16 ? 2 : 4; }
+    [[nodiscard]] std::size_t element_bytes() const noexcept { return workload::input_bytes(type); }
     [[nodiscard]] std::size_t sample_bytes() const noexcept { return 3 * size * size * element_bytes(); }
 };
 

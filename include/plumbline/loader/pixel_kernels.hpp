@@ -6,13 +6,13 @@
 // 8-bit values; normalised values may differ in the last bit.
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "plumbline/loader/augment.hpp"
 #include "plumbline/loader/filter.hpp"
+#include "plumbline/workload/number.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -32,21 +32,6 @@ struct normalisation {
     explicit normalisation(const augmentation& how);
 };
 
-/// Nearest half-precision number (IEEE 754 binary16, ties to even) as its bits.
-[[nodiscard]] inline std::uint16_t half_bits(float value) noexcept {
-    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t sign = (bits >> 16) & 0x8000u;
-    const std::uint32_t magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);  // not a number
-    if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u); // rounds to infinity
-    if (magnitude < 0x38800000u) { // subnormal: the sum's rounding is the rounding wanted
-        const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-        return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
-    }
-    const std::uint32_t odd = (magnitude >> 13) & 1u;
-    return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
-}
-
 inline normalisation::normalisation(const augmentation& how) {
     for (std::size_t c = 0; c < 3; ++c) {
         scale[c] = 1.0F / (255.0F * how.deviation[c]);
@@ -54,7 +39,7 @@ inline normalisation::normalisation(const augmentation& how) {
         for (std::size_t v = 0; v < 256; ++v) {
             // In torchvision's order: ToTensor divides by 255, Normalize subtracts and divides.
             single[c][v] = (static_cast<float>(v) / 255.0F - how.mean[c]) / how.deviation[c];
-            half[c][v] = half_bits(single[c][v]);
+            half[c][v] = workload::to_fp16(single[c][v]);
         }
     }
 }
@@ -112,7 +97,7 @@ template <class Element>
 inline void convert_columns(const std::uint8_t* in, std::size_t at, std::size_t begin, std::size_t end,
                             const augmentation& how, const std::array<std::array<Element, 256>, 3>& table,
                             std::byte* sample) noexcept {
-    const bool planes = how.layout == workload::batch_layout::chw;
+    const bool planes = how.layout == workload::dataloader::layout::chw;
     const std::size_t plane = planes ? how.size * how.size : 1;
     const std::size_t step = planes ? 1 : 3;
     for (std::size_t i = begin; i < end; ++i) {
@@ -126,7 +111,7 @@ inline void convert_columns(const std::uint8_t* in, std::size_t at, std::size_t 
 
 inline void convert_tail(const std::uint8_t* in, std::size_t at, std::size_t begin, const augmentation& how,
                          const normalisation& by, std::byte* sample) noexcept {
-    if (how.type == workload::batch_type::fp16)
+    if (how.type == workload::dtype::fp16)
         convert_columns(in, at, begin, how.size, how, by.half, sample);
     else
         convert_columns(in, at, begin, how.size, how, by.single, sample);
@@ -204,7 +189,7 @@ __attribute__((target("avx2,f16c"))) inline std::size_t convert_planes_avx2(cons
     const __m256i group = _mm256_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15, 0, 4, 8, 12, 1, 5, 9,
                                            13, 2, 6, 10, 14, 3, 7, 11, 15);
     const __m256i join = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const bool is_half = how.type == workload::batch_type::fp16;
+    const bool is_half = how.type == workload::dtype::fp16;
     const std::size_t plane_bytes = how.size * how.size * how.element_bytes();
     std::size_t i = 0;
     for (; i + 8 <= how.size; i += 8) {
@@ -234,7 +219,7 @@ __attribute__((target("avx2,f16c"))) inline std::size_t convert_pixels_avx2(cons
                                                                             std::byte* sample) {
     const __m128 scale = _mm_setr_ps(by.scale[0], by.scale[1], by.scale[2], 0);
     const __m128 bias = _mm_setr_ps(by.bias[0], by.bias[1], by.bias[2], 0);
-    const bool is_half = how.type == workload::batch_type::fp16;
+    const bool is_half = how.type == workload::dtype::fp16;
     std::size_t i = 0;
     for (; i + 1 < how.size; ++i) {
         std::int32_t pixel = 0;
@@ -253,7 +238,7 @@ __attribute__((target("avx2,f16c"))) inline std::size_t convert_pixels_avx2(cons
 
 inline void convert_avx2(const std::uint8_t* in, std::size_t at, const augmentation& how, const normalisation& by,
                          std::byte* sample) {
-    const bool planes = how.layout == workload::batch_layout::chw;
+    const bool planes = how.layout == workload::dataloader::layout::chw;
     const std::size_t done =
         planes ? convert_planes_avx2(in, at, how, by, sample) : convert_pixels_avx2(in, at, how, by, sample);
     convert_tail(in, at, done, how, by, sample);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef PLUMBLINE_LOADER_JPEG_HPP
-#define PLUMBLINE_LOADER_JPEG_HPP
+#ifndef PLUMBLINE_LOADER_JPEG_DECODER_HPP
+#define PLUMBLINE_LOADER_JPEG_DECODER_HPP
 
-// JPEG by libjpeg-turbo. The one header (with corpus.hpp) that includes jpeglib.h, whose macros come with it:
-// programs without libjpeg leave it out, nothing else here needs it.
+// JPEG by libjpeg-turbo. Only the headers of this folder include jpeglib.h, whose macros come with it: programs
+// without libjpeg-turbo leave them out, and nothing else needs them.
 
 #include <algorithm>
 #include <array>
@@ -18,6 +18,10 @@
 
 #include <jerror.h>
 #include <jpeglib.h>
+
+#ifndef LIBJPEG_TURBO_VERSION
+#error "plumbline/loader/jpeg needs libjpeg-turbo (Debian and Ubuntu: apt-get install libjpeg-dev)"
+#endif
 
 #include "plumbline/loader/exif.hpp"
 #include "plumbline/loader/failure.hpp"

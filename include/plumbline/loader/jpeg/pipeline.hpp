@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "plumbline/loader/image_pipeline.hpp"
-#include "plumbline/loader/jpeg.hpp"
+#include "plumbline/loader/jpeg/decoder.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
