@@ -21,7 +21,7 @@ LAYERS = {
     "result": CORE | {"workload"},
     "measure": FACTS,
     "environment": FACTS,
-    "loader": FACTS | {"measure"},
+    "loader": FACTS | {"measure", "environment"},
     "cpu": MIDDLE,
     "cuda": MIDDLE,
     "compare": COMPARE,
