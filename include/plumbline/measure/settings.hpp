@@ -56,8 +56,9 @@ struct known_output {
 
 /// What the engine calls between timed sections, never inside one. Empty functions are not called.
 struct hooks {
-    std::function<void(const workload::description&)> before;                         ///< before preparation
-    std::function<void(const workload::description&, result::session_result&)> after; ///< may add state and flags
+    std::function<void(const workload::description&)> before; ///< before preparation
+    std::function<void(const workload::description&, result::session_result&)>
+        after;                        ///< of what was measured; may add state and flags
     std::function<scalar_map()> read; ///< state worth a series in sustained runs: power, temperature, event reasons
 };
 
