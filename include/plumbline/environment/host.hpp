@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "plumbline/version.hpp"
+#include "plumbline/core/scalar.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -36,14 +36,19 @@ struct host {
     /// names ever leave it (variables.hpp).
     std::map<std::string, std::string> variables;
 
-    /// NVML, or null where libnvidia-ml.so.1 cannot be loaded; `nvml_problem` then says why.
+    /// NVML, or null where it cannot be used: `nvml_problem` then says why, and `nvml_code` what nvmlInit answered
+    /// where libnvidia-ml.so.1 could be loaded at all.
     std::shared_ptr<const nvidia::nvml_api> nvml;
     std::string nvml_problem;
+    std::optional<int> nvml_code;
 
     /// What is to be fingerprinted: "cuda" or "cpu", and for "cuda" the device, by PCI bus id
     /// ("00000000:1b:00.0") or UUID ("GPU-...", "MIG-..."). Empty: the first device that NVML knows.
     std::string backend = "cpu";
     std::string gpu;
+
+    /// What the program was built with, from PLUMBLINE_BUILD_FACTS of binary.hpp; empty where the program did not say.
+    scalar_map build;
 
     /// Size of the file system a path (below root) lies on; empty where it cannot be asked.
     std::function<std::optional<file_system_space>(const std::filesystem::path&)> space_of;

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_ENVIRONMENT_VARIABLE_NAMES_HPP
+#define PLUMBLINE_ENVIRONMENT_VARIABLE_NAMES_HPP
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "plumbline/version.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace environment::detail {
+
+// The environment variables whose values are recorded as they are, by the link of the chain they act on, each list
+// sorted (a test says so). One more: put its name into the list of its link.
+
+/// Link 1: driver, container, scheduler, NCCL.
+inline constexpr std::array<std::string_view, 125> variables_of_link_1{
+    "CUDA_AUTO_BOOST",
+    "CUDA_BINARY_LOADER_THREAD_COUNT",
+    "CUDA_CACHE_DISABLE",
+    "CUDA_CACHE_MAXSIZE",
+    "CUDA_CACHE_PATH",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_DEVICE_MAX_COPY_CONNECTIONS",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_DEVICE_WAITS_ON_EXCEPTION",
+    "CUDA_DISABLE_JIT",
+    "CUDA_DISABLE_PERF_BOOST",
+    "CUDA_DISABLE_PTX_JIT",
+    "CUDA_ENABLE_COREDUMP_ON_EXCEPTION",
+    "CUDA_ENABLE_MODULE_LAZY_LOADING",
+    "CUDA_ENABLE_USER_TRIGGERED_COREDUMP",
+    "CUDA_FORCE_JIT",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_GRAPHS_USE_NODE_PRIORITY",
+    "CUDA_HOME",
+    "CUDA_INJECTION64_PATH",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_LOG_FILE",
+    "CUDA_MANAGED_FORCE_DEVICE_ALLOC",
+    "CUDA_MODULE_DATA_LOADING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "CUDA_MPS_CLIENT_PRIORITY",
+    "CUDA_MPS_LOG_DIRECTORY",
+    "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_PATH",
+    "CUDA_SCALE_LAUNCH_QUEUES",
+    "CUDA_VERSION",
+    "CUDA_VISIBLE_DEVICES",
+    "GPU_DEVICE_ORDINAL",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NCCL_ALGO",
+    "NCCL_BUFFSIZE",
+    "NCCL_CGA_CLUSTER_SIZE",
+    "NCCL_CHECK_POINTERS",
+    "NCCL_COLLNET_ENABLE",
+    "NCCL_CONF_FILE",
+    "NCCL_CROSS_NIC",
+    "NCCL_CTA_POLICY",
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_CUMEM_HOST_ENABLE",
+    "NCCL_DEBUG",
+    "NCCL_DEBUG_SUBSYS",
+    "NCCL_DMABUF_ENABLE",
+    "NCCL_GDRCOPY_ENABLE",
+    "NCCL_GRAPH_FILE",
+    "NCCL_GRAPH_MIXING_SUPPORT",
+    "NCCL_GRAPH_REGISTER",
+    "NCCL_IB_ADAPTIVE_ROUTING",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_ECE_ENABLE",
+    "NCCL_IB_GID_INDEX",
+    "NCCL_IB_HCA",
+    "NCCL_IB_PCI_RELAXED_ORDERING",
+    "NCCL_IB_QPS_PER_CONNECTION",
+    "NCCL_IB_SL",
+    "NCCL_IB_SPLIT_DATA_ON_QPS",
+    "NCCL_IB_TC",
+    "NCCL_IGNORE_CPU_AFFINITY",
+    "NCCL_IGNORE_DISABLED_P2P",
+    "NCCL_LAUNCH_MODE",
+    "NCCL_LL128_BUFFSIZE",
+    "NCCL_LL_BUFFSIZE",
+    "NCCL_LOCAL_REGISTER",
+    "NCCL_MAX_CTAS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MAX_P2P_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MIN_P2P_NCHANNELS",
+    "NCCL_MNNVL_ENABLE",
+    "NCCL_NCHANNELS_PER_NET_PEER",
+    "NCCL_NET",
+    "NCCL_NET_GDR_C2C",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_NET_GDR_READ",
+    "NCCL_NET_PLUGIN",
+    "NCCL_NET_SHARED_BUFFERS",
+    "NCCL_NSOCKS_PERTHREAD",
+    "NCCL_NTHREADS",
+    "NCCL_NVB_DISABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_P2P_DIRECT_DISABLE",
+    "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL",
+    "NCCL_P2P_PXN_LEVEL",
+    "NCCL_P2P_READ_ENABLE",
+    "NCCL_P2P_USE_CUDA_MEMCPY",
+    "NCCL_PAT_ENABLE",
+    "NCCL_PROFILER_PLUGIN",
+    "NCCL_PROTO",
+    "NCCL_PROXY_CPUSET",
+    "NCCL_PXN_DISABLE",
+    "NCCL_RUNTIME_CONNECT",
+    "NCCL_SHM_DISABLE",
+    "NCCL_SHM_LOCALITY",
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_NTHREADS",
+    "NCCL_THREAD_THRESHOLDS",
+    "NCCL_TOPO_FILE",
+    "NCCL_TUNER_CONFIG_FILE",
+    "NCCL_TUNER_PLUGIN",
+    "NCCL_VERSION",
+    "NCCL_WIN_ENABLE",
+    "NVIDIA_BUILD_ID",
+    "NVIDIA_DISABLE_REQUIRE",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_GDRCOPY",
+    "NVIDIA_GDS",
+    "NVIDIA_IMEX_CHANNELS",
+    "NVIDIA_MIG_CONFIG_DEVICES",
+    "NVIDIA_MIG_MONITOR_DEVICES",
+    "NVIDIA_PRODUCT_NAME",
+    "NVIDIA_REQUIRE_CUDA",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVTX_INJECTION64_PATH",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_CPU_BIND",
+    "SLURM_JOB_GPUS",
+};
+
+/// Link 2: acceleration libraries and compilers.
+inline constexpr std::array<std::string_view, 48> variables_of_link_2{
+    "CUBLASLT_DISABLE_CPU_INSTRUCTIONS_MASK",
+    "CUBLASLT_HEURISTICS_CACHE_CAPACITY",
+    "CUBLASLT_HEURISTICS_LUT_FILE",
+    "CUBLASLT_LOG_FILE",
+    "CUBLASLT_LOG_LEVEL",
+    "CUBLASLT_LOG_MASK",
+    "CUBLASLT_NVTX_LEVEL",
+    "CUBLASLT_WORKSPACE_SIZE",
+    "CUBLAS_AUTOTUNING_CACHE_CAPACITY",
+    "CUBLAS_EMULATE_DOUBLE_PRECISION",
+    "CUBLAS_EMULATE_SINGLE_PRECISION",
+    "CUBLAS_EMULATION_STRATEGY",
+    "CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT",
+    "CUBLAS_FORCE_XMMA_KERNEL_INIT",
+    "CUBLAS_LOGDEST_DBG",
+    "CUBLAS_LOGINFO_DBG",
+    "CUBLAS_NVTX_LEVEL",
+    "CUBLAS_VERSION",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "CUDNN_CONV_WSCAP_DBG",
+    "CUDNN_ERRATA_JSON_FILE",
+    "CUDNN_FORCE_KERNEL_INIT",
+    "CUDNN_FORWARD_COMPAT_DISABLE",
+    "CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT",
+    "CUDNN_FRONTEND_LOG_FILE",
+    "CUDNN_FRONTEND_LOG_INFO",
+    "CUDNN_LOGDEST_DBG",
+    "CUDNN_LOGERR_DBG",
+    "CUDNN_LOGINFO_DBG",
+    "CUDNN_LOGLEVEL_DBG",
+    "CUDNN_LOGWARN_DBG",
+    "CUDNN_NVTX_LEVEL",
+    "CUDNN_PATH",
+    "CUDNN_RESCALE_THRESHOLD",
+    "CUDNN_USE_EX2_EMULATION",
+    "CUDNN_VERSION",
+    "CUPY_CACHE_DIR",
+    "DNNL_MAX_CPU_ISA",
+    "DNNL_PRIMITIVE_CACHE_CAPACITY",
+    "DNNL_VERBOSE",
+    "NUMBA_CACHE_DIR",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_PREPEND_FLAGS",
+    "NVIDIA_TF32_OVERRIDE",
+    "ONEDNN_DEFAULT_FPMATH_MODE",
+    "ONEDNN_MAX_CPU_ISA",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY",
+    "ONEDNN_VERBOSE",
+};
+
+/// Link 3: frameworks.
+inline constexpr std::array<std::string_view, 60> variables_of_link_3{
+    "DISABLE_ADDMM_CUDA_LT",
+    "JAX_COMPILATION_CACHE_DIR",
+    "JAX_DEFAULT_MATMUL_PRECISION",
+    "JAX_ENABLE_X64",
+    "JAX_PLATFORMS",
+    "NVIDIA_PYTORCH_VERSION",
+    "NVIDIA_TENSORFLOW_VERSION",
+    "PYTHONHASHSEED",
+    "PYTHONMALLOC",
+    "PYTORCH_ALLOC_CONF",
+    "PYTORCH_CUDA_ALLOC_CONF",
+    "PYTORCH_NO_CUDA_MEMORY_CACHING",
+    "PYTORCH_NVML_BASED_CUDA_CHECK",
+    "PYTORCH_VERSION",
+    "TF_AUTOTUNE_THRESHOLD",
+    "TF_CUDNN_DETERMINISTIC",
+    "TF_CUDNN_USE_AUTOTUNE",
+    "TF_DETERMINISTIC_OPS",
+    "TF_ENABLE_AUTO_MIXED_PRECISION",
+    "TF_ENABLE_CUDNN_TENSOR_OP_MATH_FP32",
+    "TF_ENABLE_ONEDNN_OPTS",
+    "TF_ENABLE_WINOGRAD_NONFUSED",
+    "TF_FORCE_GPU_ALLOW_GROWTH",
+    "TF_GPU_ALLOCATOR",
+    "TF_GPU_HOST_MEM_LIMIT_IN_MB",
+    "TF_GPU_THREAD_COUNT",
+    "TF_GPU_THREAD_MODE",
+    "TF_NUM_INTEROP_THREADS",
+    "TF_NUM_INTRAOP_THREADS",
+    "TF_SYNC_ON_FINISH",
+    "TF_USE_CUDNN_BATCHNORM_SPATIAL_PERSISTENT",
+    "TF_XLA_FLAGS",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TORCHINDUCTOR_MAX_AUTOTUNE",
+    "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
+    "TORCH_BLAS_PREFER_CUBLASLT",
+    "TORCH_COMPILE_DISABLE",
+    "TORCH_CUBLAS_WORKSPACE_CACHE",
+    "TORCH_CUDA_ARCH_LIST",
+    "TORCH_CUDNN_SDPA_ENABLED",
+    "TORCH_CUDNN_V8_API_DEBUG",
+    "TORCH_CUDNN_V8_API_DISABLED",
+    "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT",
+    "TORCH_DISTRIBUTED_DEBUG",
+    "TORCH_LOGS",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING",
+    "TORCH_NCCL_AVOID_RECORD_STREAMS",
+    "TORCH_NCCL_BLOCKING_WAIT",
+    "TORCH_NCCL_ENABLE_TIMING",
+    "TORCH_NCCL_HIGH_PRIORITY",
+    "TORCH_NCCL_USE_COMM_NONBLOCKING",
+    "TORCH_SHOW_CPP_STACKTRACES",
+    "TORCH_USE_CUDA_DSA",
+    "TRITON_ALWAYS_COMPILE",
+    "TRITON_CACHE_DIR",
+    "TRITON_PTXAS_PATH",
+    "XLA_FLAGS",
+    "XLA_PYTHON_CLIENT_ALLOCATOR",
+    "XLA_PYTHON_CLIENT_MEM_FRACTION",
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+};
+
+/// Link 4: host threads, math libraries, memory.
+inline constexpr std::array<std::string_view, 39> variables_of_link_4{
+    "ASAN_OPTIONS",
+    "ATEN_CPU_CAPABILITY",
+    "BLIS_NUM_THREADS",
+    "DALI_AFFINITY_MASK",
+    "GLIBC_TUNABLES",
+    "GOMP_CPU_AFFINITY",
+    "GOMP_SPINCOUNT",
+    "HDF5_USE_FILE_LOCKING",
+    "KMP_AFFINITY",
+    "KMP_BLOCKTIME",
+    "KMP_HW_SUBSET",
+    "LD_BIND_NOW",
+    "MALLOC_ARENA_MAX",
+    "MALLOC_CONF",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_",
+    "MKL_DEBUG_CPU_TYPE",
+    "MKL_DYNAMIC",
+    "MKL_ENABLE_INSTRUCTIONS",
+    "MKL_NUM_THREADS",
+    "MKL_THREADING_LAYER",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "OMP_DYNAMIC",
+    "OMP_MAX_ACTIVE_LEVELS",
+    "OMP_NUM_THREADS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "OMP_THREAD_LIMIT",
+    "OMP_WAIT_POLICY",
+    "OPENBLAS_CORETYPE",
+    "OPENBLAS_NUM_THREADS",
+    "OPENCV_FOR_THREADS_NUM",
+    "TBB_MALLOC_USE_HUGE_PAGES",
+    "TBB_NUM_THREADS",
+    "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
+    "TCMALLOC_RELEASE_RATE",
+    "VECLIB_MAXIMUM_THREADS",
+};
+
+/// Link 6: inference.
+inline constexpr std::array<std::string_view, 10> variables_of_link_6{
+    "CT2_CUDA_TRUE_FP16_GEMM",
+    "GGML_CUDA_FORCE_CUBLAS",
+    "GGML_CUDA_FORCE_MMQ",
+    "TENSORRT_VERSION",
+    "TLLM_NUMA_AWARE_WORKER_AFFINITY",
+    "TLLM_NUMA_BIND",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_BATCH_INVARIANT",
+    "VLLM_TORCH_COMPILE_LEVEL",
+    "VLLM_USE_V1",
+};
+
+/// Prefixes of names that are recorded too, but with their values hashed: their meaning is not known here, so what
+/// they hold might be anything.
+struct variable_prefix {
+    std::string_view prefix;
+    int link;
+};
+inline constexpr std::array<variable_prefix, 25> variable_prefixes{{
+    {"CUDA_", 1},    {"NCCL_", 1},   {"NVIDIA_", 1},   {"CUDNN_", 2}, {"CUBLAS", 2},
+    {"NVCC_", 2},    {"ONEDNN_", 2}, {"DNNL_", 2},     {"TORCH_", 3}, {"TORCHINDUCTOR_", 3},
+    {"PYTORCH_", 3}, {"TF_", 3},     {"XLA_", 3},      {"JAX_", 3},   {"TRITON_", 3},
+    {"OMP_", 4},     {"KMP_", 4},    {"GOMP_", 4},     {"MKL_", 4},   {"OPENBLAS_", 4},
+    {"TBB_", 4},     {"MALLOC_", 4}, {"TCMALLOC_", 4}, {"VLLM_", 6},  {"TLLM_", 6},
+}};
+
+/// The link of a name on the allow-list, or 0.
+[[nodiscard]] constexpr int listed_variable_link(std::string_view name) {
+    const auto in = [&](const auto& list) { return std::binary_search(list.begin(), list.end(), name); };
+    if (in(variables_of_link_1)) return 1;
+    if (in(variables_of_link_2)) return 2;
+    if (in(variables_of_link_3)) return 3;
+    if (in(variables_of_link_4)) return 4;
+    if (in(variables_of_link_6)) return 6;
+    return 0;
+}
+
+/// The link of a name that a prefix covers, or 0.
+[[nodiscard]] constexpr int prefixed_variable_link(std::string_view name) {
+    for (const variable_prefix& known : variable_prefixes) {
+        if (name.substr(0, known.prefix.size()) == known.prefix) return known.link;
+    }
+    return 0;
+}
+
+} // namespace environment::detail
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
