@@ -2,30 +2,121 @@
 #ifndef PLUMBLINE_COMPARE_MERGE_HPP
 #define PLUMBLINE_COMPARE_MERGE_HPP
 
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "plumbline/compare/gate.hpp"
+#include "plumbline/compare/graft.hpp"
+#include "plumbline/compare/noise.hpp"
 #include "plumbline/compare/policy.hpp"
+#include "plumbline/core/error.hpp"
 #include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace compare {
 
+namespace detail {
+
+/// Throws usage_error unless both baselines are about one and the same device.
+inline void require_same_device(const result::baseline& a, const result::baseline& b) {
+    if (!a.device.uuid.empty() && !b.device.uuid.empty() && a.device.uuid != b.device.uuid) {
+        throw usage_error("the baselines are of two devices (" + a.device.uuid + " and " + b.device.uuid +
+                          "): devices are never pooled; compare them, or rank them with --siblings");
+    }
+    const auto different = hardware_differences(a, b);
+    if (!different.empty()) throw usage_error("the baselines are of different hardware: " + different.front());
+}
+
+/// Throws usage_error when a session is there already: counted twice it would look like new evidence.
+inline void require_new_sessions(const result::baseline& into, const result::baseline& from) {
+    for (const auto& s : from.sessions) {
+        const bool known = std::any_of(into.sessions.begin(), into.sessions.end(), [&](const result::session& other) {
+            return !s.started.empty() && s.started == other.started && s.seed == other.seed && s.order == other.order;
+        });
+        if (known) throw usage_error("the session of " + s.started + " is in both baselines: give each file once");
+    }
+}
+
+/// Unites one result of a part with what the pool has of it.
+inline void unite(result::result& into, const result::result& from) {
+    const bool alike = into.what.hash() == from.what.hash() && into.what.unit == from.what.unit &&
+                       into.what.better == from.what.better && into.backend == from.backend;
+    if (!alike) {
+        throw usage_error("'" + from.what.id + "' with metric '" + from.what.metric +
+                          "' is another workload, unit, direction or backend in another baseline: measure again");
+    }
+    const auto rank = [](result::result_status s) { // failed anywhere is failed; measured anywhere is not skipped
+        return s == result::result_status::failed ? 2 : s == result::result_status::ok ? 1 : 0;
+    };
+    if (rank(from.status) > rank(into.status)) {
+        into.status = from.status;
+        into.reason = from.reason;
+    }
+    into.verified = into.verified && from.verified;
+    into.sessions.insert(into.sessions.end(), from.sessions.begin(), from.sessions.end());
+}
+
+/// Adds a baseline to a pool of the same device.
+inline void add_part(result::baseline& pool, const result::baseline& part, std::map<key, std::size_t>& places) {
+    require_same_device(pool, part);
+    require_new_sessions(pool, part);
+    const std::size_t offset = pool.sessions.size();
+    pool.sessions.insert(pool.sessions.end(), part.sessions.begin(), part.sessions.end());
+    for (result::result r : part.results) {
+        for (auto& s : r.sessions) s.session += offset;
+        const auto [at, added] = places.try_emplace({r.what.id, r.what.metric}, pool.results.size());
+        if (added) {
+            pool.results.push_back(std::move(r));
+        } else {
+            unite(pool.results[at->second], r);
+        }
+    }
+    pool.history.insert(pool.history.end(), part.history.begin(), part.history.end());
+    pool.environment = part.environment;
+    pool.tool = part.tool;
+    pool.checks = part.checks;
+    for (const auto& [name, value] : part.labels) pool.labels[name] = value;
+    for (const auto& [name, value] : part.device.properties) pool.device.properties[name] = value;
+    for (const auto& [name, value] : part.device.ceilings) {
+        double& best = pool.device.ceilings[name];
+        best = std::max(best, value);
+    }
+    for (const auto& [name, value] : part.noise) pool.noise[name] = value;
+    const auto still_out = [&](const std::string& id) {
+        const auto& other = part.selected.left_out;
+        return std::find(other.begin(), other.end(), id) != other.end();
+    };
+    auto& left_out = pool.selected.left_out;
+    left_out.erase(std::remove_if(left_out.begin(), left_out.end(), [&](const auto& id) { return !still_out(id); }),
+                   left_out.end());
+}
+
+} // namespace detail
+
 /// Pools baselines of one device as sessions and epochs of one side: sessions are appended in the order given,
 /// results united by (id, metric), the environment is that of the last one. A result that failed anywhere is failed;
 /// one that was skipped in some and measured in others keeps what was measured. Noise is estimated anew wherever the
 /// pool has enough sessions and epochs. Throws usage_error for an empty list, for baselines of different devices or
-/// hardware, and where an id stands for different workloads, units or directions.
-[[nodiscard]] inline result::baseline merge(const std::vector<result::baseline>& parts, const policy& rules = {});
-
-/// Moves the results of `accepted` into `base`: those named by `ids`, or all that both have and that can be compared
-/// when `ids` is empty. The results that are moved bring their sessions along, the others keep theirs, and an event
-/// "accepted" records who, when and why. Throws usage_error without a reason, for an id that cannot be moved, and
-/// when `ids` names improvements while leaving a regression behind (a baseline must not ratchet on lucky runs).
-[[nodiscard]] inline result::baseline accept(const result::baseline& base, const result::baseline& accepted,
-                                             const std::vector<std::string>& ids, const result::event& why,
-                                             const policy& rules = {});
+/// hardware, for a session that is given twice, and where an id stands for different workloads, units, directions or
+/// backends.
+[[nodiscard]] inline result::baseline merge(const std::vector<result::baseline>& parts, const policy& rules = {}) {
+    if (parts.empty()) throw usage_error("no baseline was given: name at least one file");
+    result::baseline pool = parts.front();
+    std::map<detail::key, std::size_t> places;
+    for (std::size_t i = 0; i < pool.results.size(); ++i) {
+        places[{pool.results[i].what.id, pool.results[i].what.metric}] = i;
+    }
+    for (std::size_t i = 1; i < parts.size(); ++i) detail::add_part(pool, parts[i], places);
+    if (parts.size() > 1) {
+        for (const auto& [name, noise] : estimate_noise(pool, rules)) pool.noise[name] = noise;
+    }
+    return pool;
+}
 
 } // namespace compare
 
