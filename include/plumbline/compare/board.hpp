@@ -15,6 +15,15 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace compare {
 
+/// Whether a benchmark's speed follows the board's compute factor (clock under matrix load): by its FLOP per byte, or
+/// as the policy's rules say.
+[[nodiscard]] inline bool is_compute_bound(const workload::description& what, std::optional<bool> by_rule,
+                                           const policy& rules) {
+    if (by_rule) return *by_rule;
+    if (what.flop <= 0) return false;
+    return what.bytes <= 0 || what.flop / what.bytes >= rules.compute_intensity;
+}
+
 namespace detail {
 
 /// The boards that the sessions of a baseline ran on; unknown ones are left out.

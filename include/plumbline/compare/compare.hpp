@@ -17,6 +17,7 @@
 #include "plumbline/compare/policy.hpp"
 #include "plumbline/environment/diff.hpp"
 #include "plumbline/result/baseline.hpp"
+#include "plumbline/result/limit.hpp"
 #include "plumbline/stats/multiplicity.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -76,13 +77,6 @@ inline void describe_pair(candidate_pair& pair, const policy& rules) {
     return test_stored(pair.base, pair.candidate, found.used, factor_variance, rules, shared);
 }
 
-/// Speed against the ceilings of the base: the candidate's own would rise with a number that is too good.
-inline void compare_with_limit(candidate_pair& pair, const result::baseline& base) {
-    if (pair.in.dimension != "s") return;
-    const auto limit = speed_of_light_s(pair.candidate_result->what, base.device);
-    if (limit) pair.found.fraction_of_limit = *limit / (*pair.found.candidate.value * pair.in.factor);
-}
-
 /// Sessions that died, and fingerprints that say nothing, as notes.
 inline void note_circumstances(comparison& into, const result::baseline& base, const result::baseline& candidate) {
     for (const auto* side : {&base, &candidate}) {
@@ -131,7 +125,9 @@ inline void note_circumstances(comparison& into, const result::baseline& base, c
     for (auto& pair : pairs) {
         detail::describe_pair(pair, rules);
         if (!pair.testable) continue;
-        detail::compare_with_limit(pair, base);
+        // Against the ceilings of the base: the candidate's own rise with a number that is too good.
+        pair.found.fraction_of_limit =
+            result::fraction_of_limit(pair.base_result->what, base.device, *pair.found.candidate.value);
         if (other_hardware) {
             pair.found.outcome = verdict::cross_hardware;
             const auto location = stats::hodges_lehmann(detail::costs(pair.base), detail::costs(pair.candidate));

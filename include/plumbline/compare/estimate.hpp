@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "plumbline/compare/gate.hpp"
-#include "plumbline/compare/limit.hpp"
 #include "plumbline/stats/paired.hpp"
 #include "plumbline/stats/ranks.hpp"
 #include "plumbline/stats/shift_test.hpp"

@@ -86,11 +86,11 @@ using key = std::pair<std::string, std::string>; // id and metric
 }
 
 [[nodiscard]] inline unit unit_of(const result::result& of, const std::string& name) {
-    const auto found = parse_unit(of.what.unit);
+    const auto found = find_unit(of.what.unit);
     if (found) return *found;
-    throw usage_error(
-        "the " + name + "'s result '" + of.what.id + "' has the unknown unit '" + of.what.unit +
-        "': known are times (ns to h), B and B/s, FLOP/s, Hz, W, J, 1, %, and NAME/s for anything counted");
+    throw usage_error("the " + name + "'s result '" + of.what.id + "' has the unknown unit '" + of.what.unit +
+                      "': known are times (ns to s), B and B/s, FLOP/s, Hz, W, J, cycles, count, 1, %, and NAME/s for "
+                      "anything counted");
 }
 
 /// Identity attributes that both sides know and that differ, as text; empty when the hardware is the same. An

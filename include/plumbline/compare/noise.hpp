@@ -13,7 +13,7 @@
 #include "plumbline/compare/glob.hpp"
 #include "plumbline/compare/observation.hpp"
 #include "plumbline/compare/policy.hpp"
-#include "plumbline/compare/unit.hpp"
+#include "plumbline/core/unit.hpp"
 #include "plumbline/stats/hierarchy.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN

@@ -50,7 +50,7 @@ struct sibling_value {
                                                                          const policy& rules) {
     std::map<std::string, sibling_value> values;
     for (const auto& r : of.results) {
-        const auto in = parse_unit(r.what.unit);
+        const auto in = find_unit(r.what.unit);
         if (!in || r.status != result::result_status::ok || !faults(r, of, "", rules).empty()) continue;
         const rule own = rules_for(rules, r.what.id, r.what.metric);
         const double margin = own.margin.value_or(class_rules(rules, class_name(r)).margin);

@@ -58,12 +58,18 @@ inline constexpr unit known_units[] = {
     {"%", "1", 0.01},
 };
 
-/// The unit of that name, if it is known.
+/// The unit of that name, if it is known. "NAME/s" with a name of ASCII letters and underscores ("steps/s", "rows/s")
+/// is a rate of whatever is counted, each name a dimension of its own; the unit's texts then point into `name`.
 [[nodiscard]] constexpr std::optional<unit> find_unit(std::string_view name) noexcept {
     for (const unit& each : known_units) {
         if (each.name == name) return each;
     }
-    return std::nullopt;
+    if (name.size() < 3 || name.substr(name.size() - 2) != "/s") return std::nullopt;
+    for (const char c : name.substr(0, name.size() - 2)) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+        if (!letter) return std::nullopt;
+    }
+    return unit{name, name, 1};
 }
 
 PLUMBLINE_NAMESPACE_END
