@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plumbline/core/exit_code.hpp"
+#include "plumbline/core/scalar.hpp"
 #include "plumbline/environment/host.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/result/fingerprint.hpp"
@@ -95,6 +96,8 @@ struct check {
     }
     return code;
 }
+
+using plumbline::to_string; // of values: the one below would hide it in this namespace
 
 /// "ok", "warn", "fail" or "skipped".
 [[nodiscard]] inline const char* to_string(check_status status) noexcept {
