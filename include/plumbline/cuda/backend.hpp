@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +23,7 @@
 #include "plumbline/cuda/kernels.hpp"
 #include "plumbline/cuda/recording.hpp"
 #include "plumbline/measure/concepts.hpp"
+#include "plumbline/result/result.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -67,7 +67,10 @@ public:
     [[nodiscard]] std::vector<measure::sample> play(recording& tape, std::size_t samples);
 
     /// Waits for all work of the stream; throws cuda_error if any of it failed.
-    void synchronize() { check(cudaStreamSynchronize(stream()), "cudaStreamSynchronize", place()); }
+    void synchronize() {
+        const cudaError_t status = cudaStreamSynchronize(stream());
+        if (status != cudaSuccess) check(status, "cudaStreamSynchronize", place());
+    }
 
     /// Lets the device rest: waits for its work and sleeps.
     void idle(std::chrono::nanoseconds pause) {
@@ -85,6 +88,15 @@ public:
         auto made = std::make_shared<T>(*this);
         shared_.emplace_back(std::type_index(typeid(T)), made);
         return *made;
+    }
+
+    /// Hands over the plan a baseline recorded for benchmark `id` (its id without "pinned"), for fixtures to replay.
+    void pin(std::string id, result::evidence plan) { pinned_.insert_or_assign(std::move(id), std::move(plan)); }
+
+    /// The recorded plan of a benchmark, or nullptr.
+    [[nodiscard]] const result::evidence* pinned(const std::string& id) const {
+        const auto at = pinned_.find(id);
+        return at == pinned_.end() ? nullptr : &at->second;
     }
 
     /// "device 0 (NVIDIA H200)", for messages.
@@ -130,6 +142,7 @@ private:
     device_memory marks_; ///< for each sample of a batch: marks before, marks after
     pinned_memory marks_read_;
     double timer_resolution_ns_ = 0;
+    std::map<std::string, result::evidence> pinned_;
     std::vector<std::pair<std::type_index, std::shared_ptr<void>>> shared_;
 };
 

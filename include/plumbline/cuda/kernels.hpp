@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "plumbline/version.hpp"
+#include "plumbline/workload/dtype.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -37,6 +37,23 @@ void spin(cudaStream_t on, std::uint64_t duration_ns);
 
 /// An empty kernel.
 void nothing(cudaStream_t on);
+
+/// How an element is stored.
+enum class storage { fp32, fp16, bf16, fp8, int8, int32 };
+
+/// Writes elements 0 .. count-1 of the normal stream `seed` (workload/random.hpp), quantised to `as`; int32 is not
+/// an input and is refused. The bits are those of workload::gemm::input_value.
+void fill_normal(cudaStream_t on, void* data, storage as, std::uint64_t count, std::uint64_t seed);
+
+/// Adds to *bad the number of elements that are not finite or, for int32, still as poisoned (workload/verify.hpp).
+void count_unwritten(cudaStream_t on, const void* data, storage as, std::uint64_t count, std::uint64_t* bad);
+
+/// values[i] = data[where[i]] as float64.
+void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* where, std::uint64_t count,
+            double* values);
+
+/// Adds to *sum a hash of `bytes` bytes (a multiple of 2) that sees order and every bit.
+void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum);
 
 } // namespace cuda::kernels
 

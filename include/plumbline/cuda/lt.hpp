@@ -115,8 +115,8 @@ inline constexpr std::array<attribute, 9> attributes{{
 struct plan {
     cublasLtMatmulAlgo_t algorithm{};
     std::size_t workspace_bytes = 0;
-    double waves = 0;           ///< 1 fills the device exactly once
-    std::int64_t position = 0;  ///< in the heuristic's list, best estimate first; -1: not from the list
+    double waves = 0;            ///< 1 fills the device exactly once
+    std::int64_t position = 0;   ///< in the heuristic's list, best estimate first; -1: not from the list
     std::int64_t candidates = 0; ///< length of that list, as far as it was asked for
 };
 
@@ -129,6 +129,15 @@ struct plan {
     check(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, what.which, value, what.size, &written),
           "cublasLtMatmulAlgoConfigGetAttribute", what.name);
     return what.size == 2 ? std::int64_t{narrow} : static_cast<std::int64_t>(static_cast<std::int32_t>(wide));
+}
+
+/// Sets one attribute other than the id.
+inline void put(cublasLtMatmulAlgo_t& algorithm, const attribute& what, std::int64_t value) {
+    const auto wide = static_cast<std::uint32_t>(value);
+    const auto narrow = static_cast<std::uint16_t>(value);
+    const void* const raw = what.size == 2 ? static_cast<const void*>(&narrow) : static_cast<const void*>(&wide);
+    check(cublasLtMatmulAlgoConfigSetAttribute(&algorithm, what.which, raw, what.size),
+          "cublasLtMatmulAlgoConfigSetAttribute", what.name);
 }
 
 /// How the algorithm computes: CUBLASLT_NUMERICAL_IMPL_FLAGS_* (operation, accumulator, input).
