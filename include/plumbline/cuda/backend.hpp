@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <type_traits>
 #include <typeindex>
 #include <utility>
 #include <vector>
@@ -78,14 +79,18 @@ public:
         std::this_thread::sleep_for(pause);
     }
 
-    /// The one T of this backend (a library handle, a workspace), made by T(backend&) on first use and destroyed with
-    /// the backend, last made first.
+    /// The one T of this backend (a library handle, a workspace), made by T(backend&) or T() on first use and destroyed
+    /// with the backend, last made first.
     template <class T>
     [[nodiscard]] T& shared() {
         for (const auto& [type, object] : shared_) {
             if (type == std::type_index(typeid(T))) return *static_cast<T*>(object.get());
         }
-        auto made = std::make_shared<T>(*this);
+        std::shared_ptr<T> made;
+        if constexpr (std::is_constructible_v<T, backend&>)
+            made = std::make_shared<T>(*this);
+        else
+            made = std::make_shared<T>();
         shared_.emplace_back(std::type_index(typeid(T)), made);
         return *made;
     }
@@ -156,6 +161,7 @@ inline backend::backend(int ordinal) : device_(read_device(ordinal)) {
     // Each of our own kernels is loaded here: loading one lazily behind a held stream would wait for that stream.
     kernels::mark_clocks(stream(), marks_.as<kernels::clock_mark>(), mark_count());
     kernels::spin(stream(), 0);
+    kernels::spin_and_signal(stream(), 0, hold_cells_.on_device<unsigned>(), 0);
     kernels::nothing(stream());
     synchronize();
     can_hold_ = try_to_hold();

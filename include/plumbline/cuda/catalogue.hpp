@@ -2,9 +2,12 @@
 #ifndef PLUMBLINE_CUDA_CATALOGUE_HPP
 #define PLUMBLINE_CUDA_CATALOGUE_HPP
 
+#include <string>
 #include <vector>
 
 #include "plumbline/cuda/backend.hpp"
+#include "plumbline/cuda/gemm.hpp"
+#include "plumbline/cuda/probe.hpp"
 #include "plumbline/measure/benchmark.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN

@@ -35,6 +35,9 @@ void mark_clocks(cudaStream_t on, clock_mark* marks, unsigned count);
 /// Occupies one thread for `duration_ns` of device time: a planted slowdown of known size (0: an empty kernel).
 void spin(cudaStream_t on, std::uint64_t duration_ns);
 
+/// spin(), then *cell = value; `cell` is pinned host memory as the device sees it, so that the host can see the end.
+void spin_and_signal(cudaStream_t on, std::uint64_t duration_ns, unsigned* cell, unsigned value);
+
 /// An empty kernel.
 void nothing(cudaStream_t on);
 

@@ -53,6 +53,14 @@ __global__ void spin(std::uint64_t duration_ns) {
     }
 }
 
+__global__ void spin_and_signal(std::uint64_t duration_ns, volatile unsigned* cell, unsigned value) {
+    const std::uint64_t begin = timer_ns();
+    while (timer_ns() - begin < duration_ns) {
+    }
+    *cell = value;
+    __threadfence_system();
+}
+
 __global__ void nothing() {}
 
 } // namespace device
@@ -71,6 +79,11 @@ void mark_clocks(cudaStream_t on, clock_mark* marks, unsigned count) {
 void spin(cudaStream_t on, std::uint64_t duration_ns) {
     device::spin<<<1, 1, 0, on>>>(duration_ns);
     check_launch("spin");
+}
+
+void spin_and_signal(cudaStream_t on, std::uint64_t duration_ns, unsigned* cell, unsigned value) {
+    device::spin_and_signal<<<1, 1, 0, on>>>(duration_ns, cell, value);
+    check_launch("spin_and_signal");
 }
 
 void nothing(cudaStream_t on) {
