@@ -76,9 +76,7 @@ macro(plumbline_add_cuda)
     set_target_properties(plumbline_cuda_program PROPERTIES
       CUDA_ARCHITECTURES "${_plumbline_architectures}" CUDA_RUNTIME_LIBRARY Shared POSITION_INDEPENDENT_CODE ON)
     # By flag: CMake 3.25 knows no C++20 for nvcc 13, and would refuse cxx_std_20 for the CUDA language.
-    # Relaxed: device code calls the constexpr generators of workload/random.hpp, so that both sides share them.
-    target_compile_options(plumbline_cuda_program PRIVATE
-      "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>" "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
+    target_compile_options(plumbline_cuda_program PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>")
   endif()
   foreach(_plumbline_target ${ARGN})
     target_link_libraries(${_plumbline_target} PRIVATE plumbline_cuda_program)

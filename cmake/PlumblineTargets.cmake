@@ -45,6 +45,8 @@ endif()
 
 add_library(plumbline_cuda INTERFACE)
 target_link_libraries(plumbline_cuda INTERFACE plumbline_core CUDA::cudart CUDA::cublasLt CUDNN::cudnn)
+# Device code calls the constexpr generators of workload/random.hpp, so that host and device share them.
+target_compile_options(plumbline_cuda INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 set(plumbline_cuda_found FALSE)
 if(PLUMBLINE_CUDA)
   plumbline_find_cuda(plumbline_cuda_found plumbline_cuda_reason)

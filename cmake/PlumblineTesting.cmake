@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# plumbline_add_test(NAME SOURCES... [LIBS targets...] [LABELS labels...])
-# One doctest program; doctest's main comes from tests/main.cpp.
+# plumbline_add_test(NAME SOURCES... [LIBS targets...] [LABELS labels...] [OWN_MAIN])
+# One doctest program; doctest's main comes from tests/main.cpp unless a source brings its own (OWN_MAIN).
 plumbline_require_doctest()
 if(NOT TARGET plumbline_test_main)
   add_library(plumbline_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/main.cpp")
@@ -9,10 +9,12 @@ if(NOT TARGET plumbline_test_main)
 endif()
 
 function(plumbline_add_test NAME)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_MAIN" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
   add_executable(test_${NAME} ${ARG_SOURCES} ${ARG_UNPARSED_ARGUMENTS})
-  target_link_libraries(test_${NAME} PRIVATE plumbline_test_main plumbline::core plumbline_warnings doctest::doctest
-    ${ARG_LIBS})
+  target_link_libraries(test_${NAME} PRIVATE plumbline::core plumbline_warnings doctest::doctest ${ARG_LIBS})
+  if(NOT ARG_OWN_MAIN)
+    target_link_libraries(test_${NAME} PRIVATE plumbline_test_main)
+  endif()
   target_compile_definitions(test_${NAME} PRIVATE PLUMBLINE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${NAME} COMMAND test_${NAME} --no-version)
   if(NOT ARG_TIMEOUT)

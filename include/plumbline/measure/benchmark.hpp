@@ -94,6 +94,7 @@ template <class K, class B>
     }
     const bool cold = erased.cold;
     erased.prepare = [params, cold](B& on) {
+        static_cast<void>(cold); // where K has no slots
         std::size_t slots = 1;
         if constexpr (requires {
                           { K::slots(on, params) } -> std::convertible_to<std::size_t>;
