@@ -93,6 +93,7 @@ public:
         }
         for (const std::string& each : flags_) add_flag(session, each);
         session.state["launches_per_sample"] = static_cast<std::int64_t>(launches_);
+        if (resolution_ns_ > 0) session.state["timer_resolution_ns"] = resolution_ns_; // of a whole sample
         if (raw_.empty()) return;
         if (clocks.size() == raw_.size()) {
             session.state["sm_clock_mhz"] = stats::mean(clocks);
