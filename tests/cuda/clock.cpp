@@ -2,10 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "plumbline/cuda/catalogue.hpp"
+#include "plumbline/measure/self_test.hpp"
 
 using namespace plumbline;
 
 static_assert(measure::backend<cuda::backend>);
+static_assert(measure::spinner<cuda::backend>);
 
 TEST_CASE("the mean clock is the median over multiprocessors that were read before and after") {
     using mark = cuda::kernels::clock_mark;

@@ -59,8 +59,8 @@ public:
     /// False where launches block the host, so that a stream cannot be held and samples may hold launch gaps.
     [[nodiscard]] bool can_hold() const noexcept { return can_hold_; }
 
-    /// Launches `one` once on each slot (so that nothing is loaded lazily later) and prepares samples of
-    /// `how.launches` launches. Successive launches, also across samples, rotate over the slots.
+    /// Launches `one` once, so that nothing is loaded lazily later, and prepares samples of `how.launches` launches.
+    /// Successive launches, also across samples, rotate over the slots.
     [[nodiscard]] recording record(const measure::launch& one, const measure::recording_request& how);
 
     /// Takes `samples` samples. Marks, events and work of as many as the launch queue surely holds are queued behind
@@ -78,6 +78,9 @@ public:
         synchronize();
         std::this_thread::sleep_for(pause);
     }
+
+    /// Enqueues a kernel that occupies one thread for `time` of device time: a planted slowdown (measure::spinner).
+    void spin(std::chrono::nanoseconds time) { kernels::spin(stream(), static_cast<std::uint64_t>(time.count())); }
 
     /// The one T of this backend (a library handle, a workspace), made by T(backend&) or T() on first use and destroyed
     /// with the backend, last made first.
@@ -233,7 +236,7 @@ inline void backend::reserve_samples(std::size_t samples) {
 }
 
 inline backend::recording backend::record(const measure::launch& one, const measure::recording_request& how) {
-    for (std::size_t slot = 0; slot < std::max<std::size_t>(how.slots, 1); ++slot) one(slot);
+    one(0);
     synchronize();
     return recording(stream(), one, how);
 }

@@ -16,7 +16,11 @@ namespace cuda {
 
 /// The families that this backend can make benchmarks of.
 [[nodiscard]] inline std::vector<measure::family<backend>> catalogue() {
-    return {};
+    return {
+        {"gemm",
+         [](const std::string& id) { return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id)); }},
+        {"probe", [](const std::string& id) { return make_probe(workload::probe::parse(id)); }},
+    };
 }
 
 } // namespace cuda

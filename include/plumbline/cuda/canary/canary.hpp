@@ -25,6 +25,7 @@ namespace canary {
 
 /// How much work one launch is. Changing any of it is a new revision, as changing the code is.
 inline constexpr int revision = 1;
+static_assert(revision == workload::probe::params{}.revision, "ids say which canaries they mean");
 inline constexpr int mma_rounds = 2048;
 inline constexpr int fma_rounds = 4096;
 inline constexpr unsigned mma_blocks_per_sm = 2;
