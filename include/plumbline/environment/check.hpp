@@ -80,12 +80,6 @@ struct check {
     std::function<check_outcome(const check_context&)> run;
 };
 
-/// Every check there is, in the order they are printed (checks.hpp).
-[[nodiscard]] std::vector<check> all_checks();
-
-/// Runs the checks of a set. A check that throws ends as failed with the message; it never ends the others.
-[[nodiscard]] std::vector<check_outcome> run_checks(const check_context& context, extent set);
-
 /// The exit code a list of outcomes stands for: 6 for a failed precondition, 4 for a fault, else 0.
 [[nodiscard]] inline exit_code code_of(const std::vector<check_outcome>& outcomes) {
     exit_code code = exit_code::ok;
