@@ -198,6 +198,15 @@ namespace detail {
     return to.take();
 }
 
+/// The differences of two environments as JSON.
+[[nodiscard]] inline std::string dump(const std::vector<environment::difference>& from) {
+    detail::document_printer to;
+    to.member("schema", {{"name", "plumbline/environment-difference"}, {"version", 1}});
+    to.member("tool", {{"name", "plumbline"}, {"version", PLUMBLINE_VERSION}});
+    to.list("environment", from, [](const environment::difference& each) { return detail::to_writable(each); });
+    return to.take();
+}
+
 /// The ranking of machines of one kind as JSON.
 [[nodiscard]] inline std::string dump(const compare::ranking& from) {
     detail::document_printer to;

@@ -174,6 +174,19 @@ private:
     bool renamed_ = false;
 };
 
+/// Whether this is a place that takes bytes but cannot be replaced: a terminal, /dev/null, a pipe, /dev/stdout.
+[[nodiscard]] inline bool is_stream(const std::filesystem::path& path) {
+    std::error_code code;
+    const auto status = std::filesystem::status(path, code);
+    return std::filesystem::is_character_file(status) || std::filesystem::is_fifo(status);
+}
+
+inline void write_stream(const std::filesystem::path& path, std::string_view text) {
+    const descriptor file = open_file(path, O_WRONLY | O_NOCTTY);
+    if (!file.valid()) fail(path, "open", errno);
+    write_all(file, text, path);
+}
+
 /// Only a regular file, or none yet, can be replaced: renaming over a folder fails, over a device destroys it.
 inline void check_replaceable(const std::filesystem::path& target) {
     std::error_code code;
@@ -219,8 +232,10 @@ inline void check_replaceable(const std::filesystem::path& target) {
 /// in the same folder, fsync, rename, fsync of the folder. A symbolic link stays and its target is
 /// replaced; the mode of an existing file is kept. `FILE.tmp.*` left by killed
 /// processes are removed.
+/// What is no file but takes bytes (/dev/stdout, /dev/null, a pipe) is simply written to.
 /// file_error when it cannot be written; an existing file is then unchanged.
 inline void write_atomically(const std::filesystem::path& path, std::string_view text) {
+    if (detail::is_stream(path)) return detail::write_stream(path, text);
     const std::filesystem::path target = detail::resolve_links(path);
     detail::check_replaceable(target);
     detail::remove_leftovers(target);
@@ -236,6 +251,10 @@ inline void write_atomically(const std::filesystem::path& path, std::string_view
 /// temporary file, and removes that again. The file itself is left alone. file_error with the remedy if it fails.
 inline void check_writable(const std::filesystem::path& path) {
     if (path.empty()) throw file_error("\"\"", "is no file name; name a file to write");
+    if (detail::is_stream(path)) {
+        if (::access(path.c_str(), W_OK) != 0) detail::fail(path, "write", errno);
+        return;
+    }
     const std::filesystem::path target = detail::resolve_links(path);
     std::error_code code;
     std::filesystem::create_directories(detail::folder_of(target), code);
