@@ -28,7 +28,7 @@ enum class failure_kind {
 };
 inline constexpr std::size_t failure_kinds = 9;
 
-[[nodiscard]] inline const char* to_string(failure_kind kind) noexcept {
+[[nodiscard]] inline const char* name(failure_kind kind) noexcept {
     constexpr std::array<const char*, failure_kinds> names{
         "missing", "unreadable", "empty", "unknown", "truncated", "corrupt", "unsupported", "too_large", "other"};
     return names[static_cast<std::size_t>(kind)];
@@ -77,6 +77,13 @@ struct failure_log {
         named.push_back(one);
     }
 
+    void add(const failure_log& other) {
+        std::array<std::size_t, failure_kinds> sum = counts;
+        for (std::size_t i = 0; i < failure_kinds; ++i) sum[i] += other.counts[i];
+        for (const failure& one : other.named) add(one);
+        counts = sum; // the line before counted the named ones again
+    }
+
     /// "3 failed: 2 truncated, 1 empty; first a/b.jpg: ..."; empty when nothing failed.
     [[nodiscard]] std::string text() const {
         if (total() == 0) return {};
@@ -84,7 +91,7 @@ struct failure_log {
         const char* separator = " ";
         for (std::size_t i = 0; i < failure_kinds; ++i) {
             if (counts[i] == 0) continue;
-            out += separator + std::to_string(counts[i]) + ' ' + to_string(static_cast<failure_kind>(i));
+            out += separator + std::to_string(counts[i]) + ' ' + name(static_cast<failure_kind>(i));
             separator = ", ";
         }
         if (!named.empty()) out += "; first " + named.front().name + ": " + named.front().message;

@@ -33,7 +33,7 @@ namespace loader {
 enum class stage { read, decode, transform, assemble, copy };
 inline constexpr std::size_t stage_count = 5;
 
-[[nodiscard]] inline const char* to_string(stage one) noexcept {
+[[nodiscard]] inline const char* name(stage one) noexcept {
     constexpr const char* names[stage_count] = {"read", "decode", "transform", "assemble", "copy"};
     return names[static_cast<std::size_t>(one)];
 }

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_LOADER_FAMILY_HPP
+#define PLUMBLINE_LOADER_FAMILY_HPP
+
+// The benchmarks `dataloader/...` for any backend:
+//
+//     loader::family_settings<cpu::backend> settings;
+//     settings.machine = environment::this_machine("cpu");
+//     settings.jpeg = loader::jpeg_data("", loader::cache_folder(), 8);   // with libjpeg-turbo; loader/jpeg/data.hpp
+//     catalogue.push_back(loader::family(std::move(settings)));
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "plumbline/loader/procedure.hpp"
+#include "plumbline/measure/benchmark.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace loader {
+
+/// What a program hands to the family. What is left empty makes the benchmarks that need it skipped, with the reason.
+template <class B>
+struct family_settings {
+    environment::host machine;
+    data_provider jpeg; ///< loader/jpeg/data.hpp; empty in a program without libjpeg-turbo
+    data_provider raw = record_data({}, cache_folder(), std::thread::hardware_concurrency());
+    data_provider memory = memory_data(std::thread::hardware_concurrency());
+    /// Pinned ring and copy to the device; empty: the ring is locked in memory and there is no copy.
+    std::function<transfer(B&)> pinned;
+    /// A training step of the backend as the consumer of `/train`: called once, gives what is done with each batch.
+    std::function<std::function<void(const batch&)>(B&, const workload::dataloader::params&)> training_step;
+};
+
+namespace detail {
+
+/// What the benchmarks of a family share in a process: opened data and sweeps, by the id of what they depend on.
+template <class B>
+class family_state {
+public:
+    explicit family_state(family_settings<B> settings) : settings_(std::move(settings)) {}
+
+    [[nodiscard]] const data_provider& provider(workload::dataloader::source from) const {
+        const data_provider& found = from == workload::dataloader::source::jpeg  ? settings_.jpeg
+                                     : from == workload::dataloader::source::raw ? settings_.raw
+                                                                                 : settings_.memory;
+        return found;
+    }
+
+    [[nodiscard]] measure::procedure_result measure(B& on, const workload::dataloader::params& what,
+                                                    const measure::budget& time) {
+        loader_case one;
+        one.what = what;
+        one.machine = &settings_.machine;
+        const bool jpeg_missing = what.from == workload::dataloader::source::jpeg && !settings_.jpeg.open;
+        if (jpeg_missing) {
+            throw unsupported_error("this program was built without libjpeg-turbo; install it (Debian and Ubuntu: "
+                                    "apt-get install libjpeg-dev), configure and build again");
+        }
+        data_set& data = opened(what);
+        one.data = &data;
+        if (what.pinned) {
+            one.make_transfer = [&] { return settings_.pinned ? settings_.pinned(on) : transfer{locked_memory(), {}}; };
+        }
+        if (what.step_ms != 0) one.consumer = timed_consumer(std::chrono::milliseconds(what.step_ms));
+        if (what.train) {
+            if (!settings_.training_step) throw unsupported_error("this backend offers no training step as a consumer");
+            one.consumer = settings_.training_step(on, what);
+        }
+        return measure_loader(one, time, sweeps_[sweep_key(what)]);
+    }
+
+private:
+    [[nodiscard]] data_set& opened(const workload::dataloader::params& what) {
+        const augmentation how = augmentation_of(what);
+        const std::string key = std::to_string(static_cast<int>(what.from)) + '/' +
+                                std::to_string(static_cast<int>(how.type)) + '/' +
+                                std::to_string(static_cast<int>(how.layout)) + '/' + std::to_string(how.size);
+        auto& slot = data_[key];
+        if (!slot) slot = std::make_unique<data_set>(provider(what.from).open(how));
+        return *slot;
+    }
+
+    /// A sweep depends on everything but the number of workers and the prefetch factor.
+    static std::string sweep_key(workload::dataloader::params what) {
+        what.workers = {};
+        what.prefetch = 1;
+        return workload::dataloader::id(what);
+    }
+
+    family_settings<B> settings_;
+    std::map<std::string, std::unique_ptr<data_set>> data_;
+    std::map<std::string, std::optional<recommendation>> sweeps_;
+};
+
+} // namespace detail
+
+/// The family `dataloader`. Data are named when a benchmark is made (file_error if the user's are not there) and
+/// opened, or generated, when the first benchmark over them runs.
+template <class B>
+[[nodiscard]] measure::family<B> family(family_settings<B> settings) {
+    const auto shared = std::make_shared<detail::family_state<B>>(std::move(settings));
+    measure::family<B> made;
+    made.name = "dataloader";
+    made.make = [shared](const std::string& id) {
+        workload::dataloader::params what = workload::dataloader::parse(id);
+        if (const auto& identity = shared->provider(what.from).identity) what.data = identity();
+        measure::benchmark<B> one;
+        one.what = describe(what);
+        one.how = measure::regime::sustained;
+        one.measure = [shared, what](B& on, const measure::budget& time) { return shared->measure(on, what, time); };
+        return one;
+    };
+    return made;
+}
+
+} // namespace loader
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
