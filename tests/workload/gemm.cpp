@@ -51,7 +51,7 @@ TEST_CASE("FLOP and bytes follow the formulas") {
 }
 
 TEST_CASE("the reference of a small product is its definition, for every layout and dtype") {
-    for (const char* id : {"gemm/fp32/tn/m3n5k7b2", "gemm/bf16/nn/m4n2k9", "gemm/fp16/nt/m5n3k8", "gemm/tf32/tt/m2n7k6",
+    for (std::string id : {"gemm/fp32/tn/m3n5k7b2", "gemm/bf16/nn/m4n2k9", "gemm/fp16/nt/m5n3k8", "gemm/tf32/tt/m2n7k6",
                            "gemm/fp8/tn/m3n3k5", "gemm/int8/nn/m6n4k3b3"}) {
         CAPTURE(id);
         const gemm::params p = gemm::parse(id);

@@ -26,7 +26,7 @@ std::string refusal(Parse parse, const std::string& id) {
 } // namespace
 
 TEST_CASE("a gemm id says its parameters and nothing else, both ways") {
-    for (const char* id : {"gemm/bf16/tn/m8192n8192k8192", "gemm/fp8/tn/m1n2k3b4/gelu/best/hot/sustained/stream",
+    for (std::string id : {"gemm/bf16/tn/m8192n8192k8192", "gemm/fp8/tn/m1n2k3b4/gelu/best/hot/sustained/stream",
                            "gemm/fp32/nt/m4095n4095k4095/bias", "gemm/int8/nn/m1n1k1/pinned"}) {
         CHECK(gemm::id(gemm::parse(id)) == id);
         CHECK(gemm::describe(gemm::parse(id)).id == id);
@@ -87,7 +87,7 @@ TEST_CASE("everything that changes the work changes the id and workload.hash") {
                          "gemm/bf16/tn/m8n16k32b2",      "gemm/bf16/tn/m8n16k32/bias",     "gemm/bf16/tn/m8n16k32/gelu",
                          "gemm/bf16/tn/m8n16k32/best",   "gemm/bf16/tn/m8n16k32/pinned",   "gemm/bf16/tn/m8n16k32/hot",
                          "gemm/bf16/tn/m8n16k32/stream", "gemm/bf16/tn/m8n16k32/sustained"};
-    for (const char* id : all) {
+    for (std::string id : all) {
         const description what = gemm::describe(gemm::parse(id));
         ids.insert(what.id);
         hashes.insert(what.hash());

@@ -100,6 +100,8 @@ template <class K, class B>
                           { K::slots(on, params) } -> std::convertible_to<std::size_t>;
                       }) {
             if (cold) slots = std::max<std::size_t>(1, K::slots(on, params));
+        } else {
+            static_cast<void>(cold); // one set serves cold and hot alike
         }
         auto owned = std::make_shared<K>(on, params, slots);
         K* k = owned.get();

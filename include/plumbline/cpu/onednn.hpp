@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CPU_ONEDNN_HPP
+#define PLUMBLINE_CPU_ONEDNN_HPP
+
+#include <cstddef>
+#include <dlfcn.h>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "plumbline/core/error.hpp"
+#include "plumbline/workload/dtype.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+/// The only place that knows oneDNN's versions: 2.x builds a primitive from an operation descriptor, 3.x (2022 on)
+/// from its arguments.
+namespace cpu::onednn {
+
+using memory_desc = dnnl::memory::desc;
+using data_type = dnnl::memory::data_type;
+
+/// Calls `body` and turns oneDNN's exceptions into ours: what this library or processor does not implement is an
+/// unsupported_error, everything else an error with the status code of dnnl_types.h.
+template <class Body>
+decltype(auto) checked(const std::string& what, Body&& body) {
+    try {
+        return std::forward<Body>(body)();
+    } catch (const dnnl::error& e) {
+        const std::string code = " (oneDNN status " + std::to_string(static_cast<int>(e.status)) + ")";
+        if (e.status == dnnl_unimplemented) {
+            throw unsupported_error(what + ": this oneDNN has no implementation of it for this processor" + code);
+        }
+        throw error(what + ": " + (e.message != nullptr ? e.message : "failed") + code);
+    }
+}
+
+/// The version of the library that is loaded: "2.6.3".
+[[nodiscard]] inline std::string version() {
+    const dnnl_version_t* v = dnnl_version();
+    return std::to_string(v->major) + '.' + std::to_string(v->minor) + '.' + std::to_string(v->patch);
+}
+
+/// Threads that oneDNN's OpenMP runtime will use, asked from the runtime that is in the process; nothing when oneDNN
+/// was built with another one.
+[[nodiscard]] inline std::optional<int> threads() {
+    using query = int (*)();
+    // POSIX promises that a pointer from dlsym can be a function pointer.
+    const auto ask = reinterpret_cast<query>(dlsym(RTLD_DEFAULT, "omp_get_max_threads"));
+    if (ask == nullptr) return std::nullopt;
+    return ask();
+}
+
+/// The CPU engine and a stream on it.
+struct context {
+    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+    dnnl::stream stream{engine};
+};
+
+/// oneDNN's type of the inputs; throws unsupported_error for what it has not.
+[[nodiscard]] inline data_type input_type(workload::dtype type) {
+    switch (type) {
+    case workload::dtype::fp32:
+        return data_type::f32;
+    case workload::dtype::fp16:
+        return data_type::f16;
+    case workload::dtype::bf16:
+        return data_type::bf16;
+    case workload::dtype::int8:
+        return data_type::s8;
+    case workload::dtype::tf32:
+    case workload::dtype::fp8:
+        break;
+    }
+    throw unsupported_error("dtype " + std::string(workload::name(type)) + " does not exist on the CPU backend");
+}
+
+/// oneDNN's type of the output: int8 gives int32, everything else itself.
+[[nodiscard]] inline data_type output_type(workload::dtype type) {
+    return type == workload::dtype::int8 ? data_type::s32 : input_type(type);
+}
+
+/// A built primitive and the name of the implementation that oneDNN chose for it.
+struct built {
+    dnnl::primitive primitive;
+    std::string implementation;
+};
+
+/// destination = source x weights [+ bias] [then GELU, tanh form]; shapes (batch x) n x k, k x m, 1 x m, n x m.
+[[nodiscard]] inline built matmul(const context& on, const memory_desc& source, const memory_desc& weights,
+                                  const std::optional<memory_desc>& bias, const memory_desc& destination, bool gelu) {
+    return checked("matmul", [&] {
+        dnnl::primitive_attr attributes;
+        dnnl::post_ops after;
+#if DNNL_VERSION_MAJOR >= 3
+        if (gelu) after.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
+        attributes.set_post_ops(after);
+        const dnnl::matmul::primitive_desc chosen =
+            bias ? dnnl::matmul::primitive_desc(on.engine, source, weights, *bias, destination, attributes)
+                 : dnnl::matmul::primitive_desc(on.engine, source, weights, destination, attributes);
+#else
+        if (gelu) after.append_eltwise(1.0f, dnnl::algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
+        attributes.set_post_ops(after);
+        const dnnl::matmul::desc wanted = bias ? dnnl::matmul::desc(source, weights, *bias, destination)
+                                               : dnnl::matmul::desc(source, weights, destination);
+        const dnnl::matmul::primitive_desc chosen(wanted, attributes, on.engine);
+#endif
+        return built{dnnl::matmul(chosen), chosen.impl_info_str()};
+    });
+}
+
+/// Copies bytes with oneDNN's own threads, so that each page lands near a thread that will work on it.
+inline void copy(context& on, const void* from, void* to, std::size_t bytes) {
+    checked("copy", [&] {
+        const memory_desc flat({static_cast<dnnl::memory::dim>(bytes)}, data_type::u8, dnnl::memory::format_tag::a);
+        // oneDNN takes no pointer to const; a reorder only reads its source.
+        dnnl::memory source(flat, on.engine, const_cast<void*>(from));
+        dnnl::memory destination(flat, on.engine, to);
+        dnnl::reorder(source, destination).execute(on.stream, source, destination);
+        on.stream.wait();
+    });
+}
+
+/// Turns oneDNN's cache of compiled primitives off while it lives, so that building one really compiles it.
+class no_primitive_cache {
+public:
+    no_primitive_cache() : before_(dnnl::get_primitive_cache_capacity()) { dnnl::set_primitive_cache_capacity(0); }
+    ~no_primitive_cache() { dnnl_set_primitive_cache_capacity(before_); }
+    no_primitive_cache(const no_primitive_cache&) = delete;
+    no_primitive_cache& operator=(const no_primitive_cache&) = delete;
+
+private:
+    int before_;
+};
+
+} // namespace cpu::onednn
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
