@@ -291,7 +291,7 @@ inline std::vector<measure::sample> backend::play(recording& tape, std::size_t s
         const std::size_t batch = std::min(samples - done.size(), std::max<std::size_t>(queue_limit_ / cost, 1));
         if (play_batch(tape, batch, done)) continue;
         // Either the host was away for a second, or the queue was full and a launch waited for the held stream.
-        queue_limit_ = std::max<std::size_t>(batch * cost / 2, 32);
+        if (batch > 1) queue_limit_ = std::max<std::size_t>(batch * cost / 2, 64);
         if (++failures == 4) {
             throw error("the stream of " + place() + " was held for " +
                         std::to_string(std::chrono::duration<double>(hold_deadline).count()) + " s and a sample of " +

@@ -35,7 +35,7 @@ private:
     case cudaErrorDevicesUnavailable:
         return "check nvidia-smi, CUDA_VISIBLE_DEVICES and, in a container, NVIDIA_VISIBLE_DEVICES";
     case cudaErrorInsufficientDriver:
-        return "the driver is older than this CUDA runtime: update the driver or build with an older toolkit";
+        return "there is no NVIDIA driver, or it is older than this CUDA runtime: install or update the driver";
     case cudaErrorNoKernelImageForDevice:
         return "the program holds no code for this GPU: rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES";
     case cudaErrorSystemDriverMismatch:

@@ -99,8 +99,10 @@ public:
         return ran;
     }
 
-    /// D of buffer set `slot` on the device.
-    [[nodiscard]] void* output(std::size_t slot) const noexcept { return d_.at(slot); }
+    /// A, B and D of buffer set `slot` on the device.
+    [[nodiscard]] void* a(std::size_t slot) const noexcept { return a_.at(slot); }
+    [[nodiscard]] void* b(std::size_t slot) const noexcept { return b_.at(slot); }
+    [[nodiscard]] void* d(std::size_t slot) const noexcept { return d_.at(slot); }
 
 private:
     /// One operand for each buffer set, each at a 256-byte boundary, which is the alignment the heuristic is told.

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "device.hpp"
+#include "plumbline/cuda/gemm.hpp"
+#include "plumbline/stats/descriptive.hpp"
+
+using namespace plumbline;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A verified product, or nothing where cublasLt has none for it.
+std::optional<result::evidence> verified(const std::string& id) {
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse(id);
+    try {
+        const std::size_t slots = std::min<std::size_t>(cuda::gemm::slots(on, p), 3);
+        cuda::gemm product(on, p, slots);
+        product.verify(on);
+        const result::evidence ran = product.evidence(on);
+        std::printf("  %-44s %s, %s\n", id.c_str(), ran.implementation.c_str(),
+                    to_string(ran.parts.at("operation")).c_str());
+        return ran;
+    } catch (const unsupported_error& refused) {
+        std::printf("  %-44s not offered: %s\n", id.c_str(), refused.what());
+        return std::nullopt;
+    }
+}
+
+std::string part(const result::evidence& ran, const char* name) {
+    return to_string(ran.parts.at(name));
+}
+
+} // namespace
+
+TEST_CASE("every dtype and layout gives the float64 result, at sizes that are no multiple of anything") {
+    for (const char* type : {"fp32", "tf32", "fp16", "bf16"}) {
+        for (const char* layout : {"tn", "nn", "nt", "tt"}) {
+            const std::string id = std::string("gemm/") + type + '/' + layout + "/m129n65k257";
+            CAPTURE(id);
+            CHECK(verified(id).has_value());
+        }
+    }
+    for (const char* id : {"gemm/bf16/tn/m1n1k1", "gemm/bf16/nn/m1n513k64", "gemm/fp32/nt/m1000n1k3000",
+                           "gemm/fp16/tn/m256n16k8192", "gemm/tf32/nn/m512n512k512", "gemm/bf16/tn/m96n80k160b7",
+                           "gemm/fp32/nn/m33n17k65b3", "gemm/bf16/nt/m640n384k1111"}) {
+        CAPTURE(id);
+        CHECK(verified(id).has_value());
+    }
+}
+
+TEST_CASE("large products, odd ones too, are right") {
+    if (small_tests()) return;
+    for (const char* id :
+         {"gemm/bf16/tn/m4096n4096k4096", "gemm/bf16/tn/m4095n4095k4095", "gemm/fp16/nn/m4096n4096k4096",
+          "gemm/tf32/tn/m4096n4096k4096", "gemm/fp32/tn/m4096n4096k4096", "gemm/bf16/tn/m14336n16k4096",
+          "gemm/bf16/tn/m512n8k500000", "gemm/bf16/nn/m2048n2048k128b64"}) {
+        CAPTURE(id);
+        CHECK(verified(id).has_value());
+    }
+}
+
+TEST_CASE("bias and GELU follow the product") {
+    for (const char* id :
+         {"gemm/bf16/tn/m256n96k512/bias", "gemm/bf16/tn/m256n96k512/gelu", "gemm/fp16/nn/m256n96k512/bias",
+          "gemm/fp16/tn/m256n96k512/gelu", "gemm/fp32/tn/m256n96k512/bias", "gemm/bf16/tn/m128n64k96b4/bias"}) {
+        CAPTURE(id);
+        CHECK(verified(id).has_value());
+    }
+}
+
+TEST_CASE("fp8 and int8 run where the device has them, and what is not offered is unsupported, not wrong") {
+    const auto fp8 = verified("gemm/fp8/tn/m256n128k512");
+    if (device().device().capability() >= 89) {
+        REQUIRE(fp8.has_value());
+        CHECK(part(*fp8, "input") == "e4m3");
+        CHECK(part(*fp8, "fast_accumulation") == "true");
+        CHECK(verified("gemm/fp8/tn/m4096n512k4096").has_value());
+    }
+    const auto int8 = verified("gemm/int8/tn/m256n128k512");
+    REQUIRE(int8.has_value());
+    CHECK(part(*int8, "accumulator") == "int32");
+    CHECK_FALSE(verified("gemm/int8/tn/m256n128k512/bias").has_value());
+    for (const char* id : {"gemm/int8/nn/m256n128k512", "gemm/fp8/nn/m256n128k512", "gemm/fp8/tn/m257n129k513",
+                           "gemm/int8/tn/m257n129k513", "gemm/fp8/tn/m256n128k512/bias"}) {
+        CAPTURE(id);
+        CHECK_NOTHROW(static_cast<void>(verified(id)));
+    }
+}
+
+TEST_CASE("the evidence says how it was computed") {
+    const auto bf16 = verified("gemm/bf16/tn/m512n512k512");
+    REQUIRE(bf16.has_value());
+    CHECK(part(*bf16, "tensor_cores") == "true");
+    CHECK(part(*bf16, "accumulator") == "fp32");
+    CHECK(part(*bf16, "input") == "bf16");
+    CHECK(bf16->implementation.find("lt/id") == 0);
+    CHECK(part(*bf16, "position") == "0");
+    const auto fp32 = verified("gemm/fp32/tn/m512n512k512");
+    REQUIRE(fp32.has_value());
+    CHECK(part(*fp32, "input") != "tf32");
+    const auto tf32 = verified("gemm/tf32/tn/m512n512k512");
+    REQUIRE(tf32.has_value());
+    const char* forced = std::getenv("NVIDIA_TF32_OVERRIDE");
+    if (forced == nullptr || std::string(forced) != "0") CHECK(part(*tf32, "input") == "tf32");
+}
+
+TEST_CASE("a wrong result is caught, in the first and in the last buffer set") {
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse("gemm/bf16/tn/m192n160k256");
+    for (std::size_t slot : {0u, 2u}) {
+        cuda::gemm product(on, p, 3);
+        CHECK_NOTHROW(product.verify(on));
+        // One of the 256 terms of each element is gone: about 6 % off, far less than a broken kernel.
+        const std::size_t row = static_cast<std::size_t>(p.k) * 2;
+        REQUIRE(cudaMemset2D(product.a(slot), row, 0, 2, static_cast<std::size_t>(p.m)) == cudaSuccess);
+        CHECK_THROWS_WITH_AS(product.verify(on), doctest::Contains("wrong result"), verification_error);
+    }
+    cuda::gemm product(on, p, 2);
+    const std::uint16_t nan = 0x7fc0;
+    REQUIRE(cudaMemcpy(product.b(0), &nan, sizeof nan, cudaMemcpyHostToDevice) == cudaSuccess);
+    CHECK_THROWS_WITH_AS(product.verify(on), doctest::Contains("192 of 30720 elements"), verification_error);
+}
+
+TEST_CASE("the output's hash repeats and depends on the inputs") {
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse("gemm/fp16/tn/m256n256k256");
+    cuda::gemm product(on, p, 2);
+    const std::string first = product.output_hash(on);
+    CHECK(product.output_hash(on) == first);
+    cuda::gemm again(on, p, 1);
+    CHECK(again.output_hash(on) == first);
+    REQUIRE(cudaMemset(product.a(0), 0, 64) == cudaSuccess);
+    CHECK(product.output_hash(on) != first);
+}
+
+TEST_CASE("a search finds a plan at least as fast as the first, and a recorded plan can be replayed") {
+    cuda::backend& on = device();
+    auto p =
+        workload::gemm::parse(small_tests() ? "gemm/bf16/tn/m256n256k256/best" : "gemm/bf16/tn/m1024n1024k1024/best");
+    cuda::gemm best(on, p, cuda::gemm::slots(on, p));
+    best.verify(on);
+    const result::evidence found = best.evidence(on);
+    std::printf("  best of %s is number %s, the first takes %.4f times as long; %s\n",
+                part(found, "candidates").c_str(), part(found, "position").c_str(),
+                std::get<double>(found.parts.at("heuristic_regret")), found.implementation.c_str());
+    CHECK(std::get<double>(found.parts.at("heuristic_regret")) >= 1.0);
+
+    p.mode.plan = workload::plan_choice::pinned;
+    CHECK_THROWS_WITH_AS(cuda::gemm(on, p, 1), doctest::Contains("no plan to replay"), unsupported_error);
+    auto unpinned = p;
+    unpinned.mode.plan = workload::plan_choice::heuristic;
+    on.pin(workload::gemm::id(unpinned), found);
+    cuda::gemm replayed(on, p, 1);
+    CHECK(replayed.evidence(on).implementation == found.implementation);
+    CHECK_NOTHROW(replayed.verify(on));
+    result::evidence broken = found;
+    broken.parts["algo.id"] = std::int64_t{9999};
+    on.pin(workload::gemm::id(unpinned), broken);
+    CHECK_THROWS_AS(cuda::gemm(on, p, 1), error);
+    broken.parts.erase("algo.id");
+    on.pin(workload::gemm::id(unpinned), broken);
+    CHECK_THROWS_WITH_AS(cuda::gemm(on, p, 1), doctest::Contains("lacks algo.id"), unsupported_error);
+}
+
+namespace {
+
+/// Device time of one launch in a plain loop: event, `count` launches, event; no hold, no graph.
+double bare_loop_ns(cuda::gemm& product, std::size_t slots, std::size_t count) {
+    cuda::backend& on = device();
+    const cuda::event begin = cuda::make_event();
+    const cuda::event end = cuda::make_event();
+    cuda::check(cudaEventRecord(begin.get(), on.stream()), "cudaEventRecord");
+    for (std::size_t i = 0; i < count; ++i) product.run(on, i % slots);
+    cuda::check(cudaEventRecord(end.get(), on.stream()), "cudaEventRecord");
+    on.synchronize();
+    return cuda::elapsed_ns(begin, end) / static_cast<double>(count);
+}
+
+} // namespace
+
+TEST_CASE("the time of a 4096^3 product is that of a bare event loop within 1 %") {
+    if (small_tests()) return;
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse("gemm/bf16/tn/m4096n4096k4096");
+    const std::size_t slots = cuda::gemm::slots(on, p);
+    cuda::gemm product(on, p, slots);
+    measure::recording_request how;
+    how.launches = 2;
+    how.slots = slots;
+    auto tape = on.record([&](std::size_t slot) { product.run(on, slot); }, how);
+    std::vector<double> played;
+    std::vector<double> bare;
+    for (int round = 0; round < 7; ++round) {
+        on.idle(300ms);
+        std::vector<double> burst;
+        for (const measure::sample& each : on.play(tape, 10)) burst.push_back(each.elapsed_ns / 2);
+        played.push_back(stats::median(burst));
+        on.idle(300ms);
+        bare.push_back(bare_loop_ns(product, slots, 20));
+    }
+    std::printf("  4096^3 bf16: played %.2f us, bare loop %.2f us\n", stats::median(played) / 1e3,
+                stats::median(bare) / 1e3);
+    CHECK(stats::median(played) == doctest::Approx(stats::median(bare)).epsilon(0.01));
+}
+
+TEST_CASE("short products in a graph take no longer than in a held stream") {
+    if (small_tests() || !device().can_hold()) return;
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse("gemm/bf16/tn/m1024n1024k1024");
+    const std::size_t slots = cuda::gemm::slots(on, p);
+    cuda::gemm product(on, p, slots);
+    std::vector<double> medians;
+    for (bool graph : {true, false}) {
+        measure::recording_request how;
+        how.launches = 60;
+        how.slots = slots;
+        how.graph = graph;
+        auto tape = on.record([&](std::size_t slot) { product.run(on, slot); }, how);
+        on.idle(300ms);
+        std::vector<double> times;
+        for (const measure::sample& each : on.play(tape, 20)) times.push_back(each.elapsed_ns / 60);
+        medians.push_back(stats::median(times));
+    }
+    std::printf("  1024^3 bf16: in a graph %.3f us, in a held stream %.3f us\n", medians[0] / 1e3, medians[1] / 1e3);
+    CHECK(medians[0] <= 1.02 * medians[1]);
+    CHECK(2 * 1024.0 * 1024 * 1024 / medians[0] * 1e9 > 20e12);
+}
