@@ -144,6 +144,7 @@ struct yardstick {
     double s0 = 0;
     double s_e = 0;
     double d0 = 0;
+    double d_e = 0; ///< degrees of freedom behind a measured s_e; 0: a matter of policy
     double floor = 0;
     double margin = 0;     ///< fraction
     double resolution = 0; ///< of the timer per launch, in the finding's unit; 0: unknown

@@ -126,7 +126,7 @@ inline void fill_intervals(estimate& e, const stats::shift& found, double alpha_
     const auto yb = costs(base);
     const auto yc = costs(candidate);
     test_result test;
-    const stats::epoch_term epochs{used.s_e, count_epochs(base), count_epochs(candidate)};
+    const stats::epoch_term epochs{used.s_e, count_epochs(base), count_epochs(candidate), used.d_e};
     test.epoch_variance = epochs.variance() + extra_variance;
     stats::shift found = stats::moderated_shift(yb, yc, prior_of(used), epochs);
     found.se = std::sqrt(found.se * found.se + extra_variance);

@@ -63,43 +63,63 @@ inline constexpr std::size_t epochs_for_s_e = 3;
     return sum;
 }
 
-/// Noise of one result from its own sessions: s0 from at least ten sessions, s_e from at least three epochs of one
-/// board. Absent when neither can be had.
-///
-/// s_e is pulled towards the class's starting value, worth policy::d0 degrees of freedom: three epochs that agree by
-/// luck must not switch the epoch term off, or every later difference between days becomes a regression.
-[[nodiscard]] inline std::optional<result::noise> estimate_noise(const result::result& of, const result::baseline& in,
-                                                                 const policy& rules = {}) {
+namespace detail {
+
+/// What the sessions of one result say about its noise, epoch by epoch; nothing for values that have no logarithm.
+[[nodiscard]] inline stats::noise_estimate noise_seen(const result::result& of, const result::baseline& in) {
     std::map<result::epoch, std::vector<double>> epochs;
-    for (const auto& o : detail::observe(of, in, 1)) {
-        if (!std::isfinite(o.cost)) return std::nullopt;
+    for (const auto& o : observe(of, in, 1)) {
+        if (!std::isfinite(o.cost)) return {};
         epochs[o.session->when].push_back(o.cost);
     }
     std::vector<std::vector<double>> groups;
     for (auto& [when, values] : epochs) groups.push_back(std::move(values));
-    const auto seen = stats::estimate_noise(groups);
-    result::noise found;
-    found.sessions = seen.sessions;
-    found.epochs = seen.epochs;
-    if (seen.sessions >= sessions_for_s0 && seen.df > 0) {
-        found.s0 = seen.s0;
-        found.d0 = std::min(20.0, seen.df);
-    }
-    if (seen.epochs >= epochs_for_s_e) {
-        const double start = class_rules(rules, class_name(of)).s_e;
-        found.s_e = stats::shrink(seen.s_e, static_cast<double>(seen.epochs - 1), start, rules.d0);
-    }
-    if (!found.s0 && !found.s_e) return std::nullopt;
-    return found;
+    return stats::estimate_noise(groups);
 }
 
-/// Noise of every result that has enough sessions or epochs, by noise_key: what belongs into baseline::noise.
+} // namespace detail
+
+/// Noise of every result that has enough sessions or epochs, by noise_key: what belongs into baseline::noise. s0 comes
+/// from at least ten sessions, s_e from at least three epochs.
+///
+/// A handful of epochs of one benchmark says little: used as it is, an s_e from three epochs let 30 to 80 % of
+/// unchanged suites of 100 alarm where the true one was three to five times the policy's. So the class's benchmarks
+/// are pooled first, the policy's value being the least; that is the prior, worth policy::d0, of each one's own
+/// estimate (stats::cautious_deviation). tests/compare/resampling.cpp holds it to the alarm rate.
 [[nodiscard]] inline std::map<std::string, result::noise> estimate_noise(const result::baseline& in,
                                                                          const policy& rules = {}) {
-    std::map<std::string, result::noise> all;
+    struct pooled {
+        double squares = 0, df = 0;
+    };
+    std::map<std::string, pooled> classes;
+    std::vector<std::pair<const result::result*, stats::noise_estimate>> seen;
     for (const auto& r : in.results) {
         if (r.status != result::result_status::ok) continue;
-        if (const auto found = estimate_noise(r, in, rules)) all[noise_key(r.what.id, r.what.metric)] = *found;
+        seen.emplace_back(&r, detail::noise_seen(r, in));
+        const auto& last = seen.back().second;
+        if (last.epochs < epochs_for_s_e) continue;
+        const double df = static_cast<double>(last.epochs - 1);
+        auto& sum = classes[class_name(r)];
+        sum.squares += df * last.s_e * last.s_e;
+        sum.df += df;
+    }
+    std::map<std::string, result::noise> all;
+    for (const auto& [r, estimate] : seen) {
+        result::noise found;
+        found.sessions = estimate.sessions;
+        found.epochs = estimate.epochs;
+        if (estimate.sessions >= sessions_for_s0 && estimate.df > 0) {
+            found.s0 = estimate.s0;
+            found.d0 = std::min(20.0, estimate.df);
+        }
+        if (estimate.epochs >= epochs_for_s_e) {
+            const std::string name = class_name(*r);
+            const auto& sum = classes[name];
+            const double prior = std::max(class_rules(rules, name).s_e, std::sqrt(sum.squares / sum.df));
+            found.s_e =
+                stats::cautious_deviation(estimate.s_e, static_cast<double>(estimate.epochs - 1), prior, rules.d0);
+        }
+        if (found.s0 || found.s_e) all[noise_key(r->what.id, r->what.metric)] = found;
     }
     return all;
 }
@@ -128,7 +148,7 @@ struct setting {
 }
 
 /// Where both give a value, a benchmark's own entry of the measured noise wins over its class's.
-inline void apply_measured(yardstick& used, const result::noise* measured, bool& any) {
+inline void apply_measured(yardstick& used, const result::noise* measured, double prior_df, bool& any) {
     if (measured == nullptr) return;
     if (measured->s0 && measured->sessions >= sessions_for_s0) {
         used.s0 = *measured->s0;
@@ -137,6 +157,7 @@ inline void apply_measured(yardstick& used, const result::noise* measured, bool&
     }
     if (measured->s_e && measured->epochs >= epochs_for_s_e) {
         used.s_e = *measured->s_e;
+        used.d_e = prior_df + static_cast<double>(measured->epochs - 1);
         any = true;
     }
 }
@@ -159,11 +180,14 @@ inline void apply_measured(yardstick& used, const result::noise* measured, bool&
         const auto at = base.noise.find(key);
         return at == base.noise.end() ? nullptr : &at->second;
     };
-    apply_measured(used, noise_of(used.class_name), noise_measured);
-    apply_measured(used, noise_of(noise_key(of.what.id, of.what.metric)), noise_measured);
+    apply_measured(used, noise_of(used.class_name), rules.d0, noise_measured);
+    apply_measured(used, noise_of(noise_key(of.what.id, of.what.metric)), rules.d0, noise_measured);
     const rule own = rules_for(rules, of.what.id, of.what.metric);
     used.s0 = own.s0.value_or(used.s0);
-    used.s_e = own.s_e.value_or(used.s_e);
+    if (own.s_e) {
+        used.s_e = *own.s_e;
+        used.d_e = 0;
+    }
     used.margin = own.margin.value_or(used.margin);
     if (where.other_board) {
         used.s_e = std::max(used.s_e, start.s_e_board.value_or(start.s_e));

@@ -89,10 +89,11 @@ struct noise_estimate {
     return found;
 }
 
-/// A standard deviation seen with `df` degrees of freedom, pulled towards a starting value worth `d0`: an estimate of
-/// three epochs can be zero by luck, and must then not switch its term off.
-[[nodiscard]] inline double shrink(double seen, double df, double start, double d0) {
-    return std::sqrt((d0 * start * start + df * seen * seen) / (d0 + df));
+/// A standard deviation seen with `df` degrees of freedom against a prior worth `d0`: their mean square, but never less
+/// than what was seen. Few epochs can agree by luck, and must then not switch their term off; when they disagree, that
+/// is believed.
+[[nodiscard]] inline double cautious_deviation(double seen, double df, double prior, double d0) {
+    return std::max(seen, std::sqrt((d0 * prior * prior + df * seen * seen) / (d0 + df)));
 }
 
 } // namespace stats

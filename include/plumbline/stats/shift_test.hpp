@@ -26,6 +26,7 @@ struct epoch_term {
     double s_e = 0;
     std::size_t base_epochs = 1;
     std::size_t candidate_epochs = 1;
+    double df = 0; ///< degrees of freedom behind s_e when it was estimated; 0: known, or a matter of policy
 
     [[nodiscard]] double variance() const {
         const auto share = [](std::size_t n) { return 1 / static_cast<double>(std::max<std::size_t>(n, 1)); };
@@ -72,7 +73,13 @@ namespace detail {
     const double n = static_cast<double>(candidate.size());
     shift found = detail::moderate(mean(candidate) - mean(base), sum_of_squares(base) + sum_of_squares(candidate),
                                    m + n - 2, known);
-    found.se = std::sqrt(found.s * found.s * (1 / m + 1 / n) + epochs.variance());
+    const double within = found.s * found.s * (1 / m + 1 / n);
+    const double between = epochs.variance();
+    found.se = std::sqrt(within + between);
+    if (epochs.df > 0 && between > 0) { // Satterthwaite: the error is as sure as the parts it is made of
+        found.df =
+            (within + between) * (within + between) / (within * within / found.df + between * between / epochs.df);
+    }
     return found;
 }
 
