@@ -28,8 +28,9 @@ public:
     [[nodiscard]] bool accepts(const std::string& text) {
         auto document = nlohmann::json::parse(text);
         // valijson reads whole numbers above 2^63 as negative ones; the seed is the only one that may be so large.
-        for (auto& session : document["sessions"]) {
-            if (session.is_object() && session["seed"] == std::numeric_limits<std::uint64_t>::max())
+        const bool has_sessions = document.contains("sessions");
+        for (auto& session : has_sessions ? document["sessions"] : document) {
+            if (session.is_object() && session.contains("seed") && session["seed"].is_number_unsigned())
                 session["seed"] = 1;
         }
         valijson::adapters::NlohmannJsonAdapter adapter(document);
