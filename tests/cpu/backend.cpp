@@ -78,7 +78,8 @@ TEST_CASE("cold buffer sets: three times the cache, at least two, as far as memo
     constexpr std::size_t mib = std::size_t{1} << 20;
     CHECK(cpu::cold_slots(mib, 32 * mib, 1024 * mib) == 97);
     CHECK(cpu::cold_slots(64 * mib, 32 * mib, 4096 * mib) == 2);
-    CHECK(cpu::cold_slots(1000 * mib, 32 * mib, 16384 * mib) == 2);
+    CHECK(cpu::cold_slots(500 * mib, 32 * mib, 16384 * mib) == 2);
+    CHECK(cpu::cold_slots(1000 * mib, 32 * mib, 16384 * mib) == 1); // 1 GiB is the most
     CHECK(cpu::cold_slots(mib, 32 * mib, 40 * mib) == 10);
     CHECK(cpu::cold_slots(1000 * mib, 32 * mib, 100 * mib) == 1);
     CHECK(cpu::cold_slots(0, 32 * mib, 1024 * mib) > 1);

@@ -79,6 +79,7 @@ TEST_CASE("every probe is measured or says why not") {
             CHECK(r.status == (here ? result::result_status::ok : result::result_status::skipped));
             CHECK(r.sessions[0].samples.empty() != here);
             CHECK(r.reason.empty() == here);
+            CHECK(r.verified == (here && each.what != kind::host_wake)); // waking up late has no output
             CHECK(r.sessions[0].ran.implementation.empty() != here);
         }
         CHECK(results.size() == (each.what == workload::probe::kind::host_wake ? 2 : 1));

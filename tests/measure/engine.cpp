@@ -101,6 +101,28 @@ TEST_CASE("the order: prepare, touch every buffer set, evidence, verify, plan, r
     CHECK(std::get<double>(results[0].sessions[0].state.at("power_w")) == 321.0);
 }
 
+TEST_CASE("touching long launches of many buffer sets ends after a while") {
+    fake::backend device;
+    engine<fake::backend> engine(device, device.clock());
+    std::vector<std::size_t> slots;
+    fake::character who;
+    who.slots = 100;
+    who.slots_run = &slots;
+    benchmark<fake::backend> what = fake::make(who);
+    what.prepare = [inner = what.prepare](fake::backend& on) {
+        prepared_kernel ready = inner(on);
+        ready.run = [run = ready.run, b = &on](std::size_t slot) {
+            run(slot);
+            b->advance(milliseconds(50)); // as on a backend whose launches return when they are done
+        };
+        return ready;
+    };
+    (void)engine.measure(what);
+    REQUIRE(slots.size() > 7);
+    CHECK(slots[6] == 6); // 0, then 300 ms of others
+    CHECK(slots[7] == 0); // the plan's first
+}
+
 TEST_CASE("buffer sets are rotated for a cold kernel and not for a hot one") {
     for (const bool cold : {true, false}) {
         for (const bool graph : {true, false}) {

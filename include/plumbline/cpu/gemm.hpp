@@ -101,7 +101,8 @@ public:
         found.implementation = built_.implementation;
         found.parts = {{"library", "onednn " + onednn::version()},
                        {"implementation", built_.implementation},
-                       {"slots", static_cast<std::int64_t>(slots_.size())}};
+                       {"slots", static_cast<std::int64_t>(slots_.size())},
+                       {"rotated_bytes", static_cast<std::int64_t>(slots_.size() * bytes_per_slot(p_))}};
         if (const auto count = onednn::threads()) found.parts["threads"] = static_cast<std::int64_t>(*count);
         return found;
     }
@@ -149,10 +150,13 @@ private:
         const buffer a = filled(p_.a_elements(), p_.type, workload::gemm::seed_a);
         const buffer b = filled(p_.b_elements(), p_.type, workload::gemm::seed_b);
         if (bias) bias_.emplace(filled(p_.bias_elements(), p_.type, workload::gemm::seed_bias));
+        const buffer zeros(destination.get_size());
+        std::memset(zeros.data(), 0, zeros.size());
         for (std::size_t i = 0; i < slots; ++i) {
             buffer_set made{buffer(a.size()), buffer(b.size()), buffer(destination.get_size()), {}};
             onednn::copy(on_, a.data(), made.a.data(), a.size());
             onednn::copy(on_, b.data(), made.b.data(), b.size());
+            onednn::copy(on_, zeros.data(), made.d.data(), made.d.size());
             made.arguments.emplace(DNNL_ARG_SRC, dnnl::memory(source, on_.engine, made.b.data()));
             made.arguments.emplace(DNNL_ARG_WEIGHTS, dnnl::memory(weights, on_.engine, made.a.data()));
             made.arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination, on_.engine, made.d.data()));

@@ -57,11 +57,12 @@ private:
 };
 
 /// Buffer sets of `bytes` each that a cold kernel rotates over: together at least three times the last-level cache,
-/// two at the least; fewer where that would be more than a quarter of the free memory.
+/// two at the least; fewer where that would be more than 1 GiB, which takes a second to fill, or a quarter of the free
+/// memory.
 [[nodiscard]] inline std::size_t cold_slots(std::size_t bytes, std::size_t cache_bytes, std::size_t free_bytes) {
     bytes = std::max<std::size_t>(bytes, 1);
     const std::size_t wanted = std::max<std::size_t>(2, 1 + 3 * cache_bytes / bytes);
-    return std::max<std::size_t>(1, std::min(wanted, free_bytes / 4 / bytes));
+    return std::max<std::size_t>(1, std::min(wanted, std::min(std::size_t{1} << 30, free_bytes / 4) / bytes));
 }
 
 [[nodiscard]] inline std::size_t cold_slots(std::size_t bytes) {

@@ -159,8 +159,9 @@ namespace detail {
 class small_matmul {
 public:
     explicit small_matmul(std::int64_t n)
-        : shape_({n, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1}), data_(3 * shape_.get_size()) {
-        std::memset(data_.data(), 0, data_.size());
+        : side_(n), shape_({n, n}, dnnl::memory::data_type::f32, dnnl::memory::dims{n, 1}),
+          data_(3 * shape_.get_size()) {
+        for (std::size_t i = 0; i < data_.size() / sizeof(float); ++i) at(i) = 1.5f;
         for (int i = 0; i < 3; ++i) {
             arguments_.emplace(roles[i], dnnl::memory(shape_, on_.engine,
                                                       data_.data() + static_cast<std::size_t>(i) * shape_.get_size()));
@@ -169,6 +170,22 @@ public:
 
     [[nodiscard]] onednn::built build() const {
         return onednn::matmul(on_, shape_, shape_, std::nullopt, shape_, false);
+    }
+
+    /// Throws verification_error unless the last product is that of matrices of 1.5: every value exact in fp32.
+    void verify(const onednn::built& with, const char* name) {
+        const std::size_t count = shape_.get_size() / sizeof(float);
+        for (std::size_t i = 0; i < count; ++i) at(2 * count + i) = -1;
+        execute(with);
+        const double expected = 2.25 * static_cast<double>(side_);
+        for (std::size_t i = 0; i < count; ++i) {
+            const double found = static_cast<double>(at(2 * count + i));
+            if (!(found == expected)) {
+                throw verification_error(std::string(name) + ": element " + std::to_string(i) + " is " +
+                                             std::to_string(found) + ", expected " + std::to_string(expected),
+                                         std::abs(found - expected), std::abs(found / expected - 1), i);
+            }
+        }
     }
 
     void execute(const onednn::built& with) {
@@ -180,9 +197,12 @@ public:
 
 private:
     static constexpr int roles[3] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    [[nodiscard]] float& at(std::size_t i) const noexcept { return reinterpret_cast<float*>(data_.data())[i]; }
+
     onednn::context on_;
+    std::int64_t side_;
     onednn::memory_desc shape_;
-    buffer data_;
+    buffer data_; ///< source, weights, destination
     std::unordered_map<int, dnnl::memory> arguments_;
 };
 
@@ -196,6 +216,8 @@ public:
     launch(backend&, const params&, std::size_t) : work_(1), built_(work_.build()) {}
 
     void run(backend&, std::size_t) { work_.execute(built_); }
+
+    void verify(backend&) { work_.verify(built_, "probe/launch"); }
 
     [[nodiscard]] result::evidence evidence(backend&) const {
         return {built_.implementation, {{"library", "onednn " + onednn::version()}}, {}};
@@ -213,6 +235,8 @@ private:
     detail::small_matmul work(256);
     measure::metric cold{"time", "ns", direction::lower, {}, {}, {}};
     measure::procedure_result found;
+    work.verify(work.build(), "probe/cold_first_launch");
+    found.verified = true;
     const auto start = backend::clock::now();
     while (cold.samples.size() < 5 || (cold.samples.size() < 30 && backend::clock::now() - start < time.total)) {
         const auto begin = backend::clock::now();

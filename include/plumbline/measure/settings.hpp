@@ -41,6 +41,7 @@ struct settings {
     double dense_intensity = 64;                           ///< FLOP per byte from which work counts as dense
     double clean_clock = 0.99;                             ///< share of the reference clock a clean sample reaches
 
+    nanoseconds touch{std::chrono::milliseconds(300)};      ///< host time for running the other buffer sets once
     nanoseconds pause{std::chrono::milliseconds{60}};       ///< idling between bursts
     nanoseconds settle{std::chrono::milliseconds{300}};     ///< idling after a dense benchmark, before the next one
     nanoseconds recovery{std::chrono::milliseconds{1000}};  ///< idling after work that reached the power cap
