@@ -40,18 +40,32 @@ struct device_info {
     return value;
 }
 
+/// Whether CUDA starts in this process, asked without creating a context.
+struct start_outcome {
+    cudaError_t status = cudaSuccess;
+    int devices = 0;
+};
+
+[[nodiscard]] inline start_outcome try_to_start() noexcept {
+    start_outcome found;
+    found.status = cudaGetDeviceCount(&found.devices);
+    if (found.status != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        found.devices = 0;
+    }
+    return found;
+}
+
 /// Number of devices CUDA offers; throws environment_error with the reason when it cannot start or offers none.
 [[nodiscard]] inline int device_count() {
-    int count = 0;
-    const cudaError_t status = cudaGetDeviceCount(&count);
-    if (status != cudaSuccess || count == 0) {
-        static_cast<void>(cudaGetLastError());
-        const cudaError_t why = status == cudaSuccess ? cudaErrorNoDevice : status;
+    const start_outcome found = try_to_start();
+    if (found.devices == 0) {
+        const cudaError_t why = found.status == cudaSuccess ? cudaErrorNoDevice : found.status;
         throw environment_error("cuda.device_count", std::string("CUDA cannot start: ") + cudaGetErrorName(why) + " (" +
                                                          cudaGetErrorString(why) + "); " +
                                                          (*remedy(why) != '\0' ? remedy(why) : "run nvidia-smi"));
     }
-    return count;
+    return found.devices;
 }
 
 namespace detail {

@@ -41,6 +41,9 @@ void spin_and_signal(cudaStream_t on, std::uint64_t duration_ns, unsigned* cell,
 /// An empty kernel.
 void nothing(cudaStream_t on);
 
+/// The address of one of the kernels, for questions about where the program's device code came from.
+[[nodiscard]] const void* some_kernel() noexcept;
+
 /// How an element is stored.
 enum class storage { fp32, fp16, bf16, fp8, int8, int32 };
 

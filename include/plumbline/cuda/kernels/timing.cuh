@@ -91,6 +91,10 @@ void nothing(cudaStream_t on) {
     check_launch("nothing");
 }
 
+const void* some_kernel() noexcept {
+    return reinterpret_cast<const void*>(&device::nothing);
+}
+
 } // namespace cuda::kernels
 
 PLUMBLINE_NAMESPACE_END
