@@ -61,8 +61,8 @@ private:
                              std::size_t reduction) {
         const double scale = static_cast<double>(reduction);
         const std::size_t low = begin / reduction;
-        const std::size_t high = std::min((begin + extent + reduction - 1) / reduction, origin + held);
-        if (extent == 0 || low < origin || high <= low || (high + 1) * reduction < begin + extent) {
+        const std::size_t high = (begin + extent + reduction - 1) / reduction;
+        if (extent == 0 || low < origin || high > origin + held) {
             throw error("crop box from " + std::to_string(begin) + " over " + std::to_string(extent) +
                         " pixels is not inside the decoded region from " + std::to_string(origin * reduction) +
                         " over " + std::to_string(held * reduction));
