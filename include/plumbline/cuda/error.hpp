@@ -40,6 +40,9 @@ private:
         return "the program holds no code for this GPU: rebuild with its architecture in CMAKE_CUDA_ARCHITECTURES";
     case cudaErrorSystemDriverMismatch:
         return "kernel module and user-space driver disagree: reboot, or restart the container";
+    case cudaErrorStreamCaptureUnsupported:
+    case cudaErrorStreamCaptureInvalidated:
+        return "this work cannot be captured into a graph: measure it as a stream of launches (/stream)";
     case cudaErrorIllegalAddress:
     case cudaErrorLaunchFailure:
         return "the device context is lost: run again, under compute-sanitizer to find the kernel";

@@ -67,7 +67,7 @@ public:
           d_(p.d_elements(), workload::output_bytes(p.type), slots),
           bias_(p.bias_elements(), workload::output_bytes(p.type), 1) {
         fill(on);
-        describe_product();
+        describe_product(on);
         choose_plan(on);
     }
 
@@ -139,7 +139,7 @@ private:
         on.synchronize();
     }
 
-    void describe_product() {
+    void describe_product(backend& on) {
         check(cublasLtMatmulDescCreate(product_.out(), types_.compute, types_.scale), "cublasLtMatmulDescCreate");
         const cublasOperation_t op_a = params_.a_transposed() ? CUBLAS_OP_T : CUBLAS_OP_N;
         const cublasOperation_t op_b = params_.b_transposed() ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -156,7 +156,9 @@ private:
         if (params_.type == workload::dtype::fp8) {
             const float ones[] = {1.0f, 1.0f};
             scales_ = device_memory(sizeof ones);
-            check(cudaMemcpy(scales_.data(), ones, sizeof ones, cudaMemcpyHostToDevice), "cudaMemcpy", "fp8 scales");
+            check(cudaMemcpyAsync(scales_.data(), ones, sizeof ones, cudaMemcpyHostToDevice, on.stream()),
+                  "cudaMemcpyAsync", "fp8 scales");
+            on.synchronize();
             lt::set(product_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(scales_.as<float>()));
             lt::set(product_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(scales_.as<float>() + 1));
             lt::set(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
@@ -193,10 +195,15 @@ private:
         }
         std::vector<cublasLtMatmulHeuristicResult_t> answers(static_cast<std::size_t>(count));
         int answered = 0;
-        check(cublasLtMatmulAlgoGetHeuristic(lt_->library.get(), product_.get(), layout_a_.get(), layout_b_.get(),
-                                             layout_d_.get(), layout_d_.get(), wish.get(), count, answers.data(),
-                                             &answered),
-              "cublasLtMatmulAlgoGetHeuristic", name());
+        const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+            lt_->library.get(), product_.get(), layout_a_.get(), layout_b_.get(), layout_d_.get(), layout_d_.get(),
+            wish.get(), count, answers.data(), &answered);
+        // Sizes and alignments that a dtype does not take (fp8 off multiples of 16) are an invalid value to some
+        // versions and not supported to others.
+        if (status == CUBLAS_STATUS_INVALID_VALUE)
+            answered = 0;
+        else
+            check(status, "cublasLtMatmulAlgoGetHeuristic", name());
         answers.resize(static_cast<std::size_t>(answered));
         std::vector<lt::plan> plans;
         for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -127,7 +127,8 @@ TEST_CASE("a launch that throws leaves neither a held stream nor a capture behin
 TEST_CASE("what cannot be captured is refused with the remedy, and the stream can be used again") {
     cuda::backend& on = device();
     const auto waits = [&](std::size_t) { on.synchronize(); };
-    CHECK_THROWS_AS(static_cast<void>(on.record(waits, request(1, 1, true))), cuda::cuda_error);
+    CHECK_THROWS_WITH_AS(static_cast<void>(on.record(waits, request(1, 1, true))), doctest::Contains("/stream"),
+                         cuda::cuda_error);
     require_usable();
 }
 

@@ -58,6 +58,7 @@ TEST_CASE("every element that nothing wrote is found, and a NaN or an infinity t
     const float infinity = std::numeric_limits<float>::infinity();
     const cuda::device_memory one(sizeof infinity);
     REQUIRE(cudaMemcpy(one.data(), &infinity, sizeof infinity, cudaMemcpyHostToDevice) == cudaSuccess);
+    REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
     CHECK_THROWS_AS(cuda::require_written(on, "it", one.data(), cuda::kernels::storage::fp32, 1), verification_error);
 }
 
@@ -68,6 +69,7 @@ TEST_CASE("the hash sees each bit and the order") {
     const cuda::device_memory data(values.size() * 2);
     const auto hash_of = [&](const std::vector<std::uint16_t>& what) {
         REQUIRE(cudaMemcpy(data.data(), what.data(), data.size(), cudaMemcpyHostToDevice) == cudaSuccess);
+        REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         return cuda::hash(on, data.data(), data.size());
     };
     const std::string original = hash_of(values);
