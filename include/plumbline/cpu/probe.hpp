@@ -66,7 +66,7 @@ public:
     }
 
     [[nodiscard]] result::evidence evidence(backend&) const {
-        return {std::string("plumbline/fma/") + canary::code_kind, {{"code", canary::fma_code_hash()}}, {}};
+        return {std::string("plumbline/fma/") + canary::code_kind, {{"code_hash", canary::fma_code_hash()}}, {}};
     }
 
 private:
@@ -122,7 +122,7 @@ public:
         result::evidence found;
         if constexpr (Canary) {
             found.implementation = std::string("plumbline/copy/") + canary::code_kind;
-            found.parts["code"] = canary::copy_code_hash();
+            found.parts["code_hash"] = canary::copy_code_hash();
         } else {
             found.implementation = "libc/memcpy";
         }
