@@ -66,7 +66,10 @@ if metadata is not None:
 if "numpy" in installed:
     def blas():
         import numpy
-        config = numpy.show_config(mode="dicts")
+        try:
+            config = numpy.show_config(mode="dicts")
+        except TypeError:  # before 1.26
+            return " ".join(getattr(numpy.__config__, "blas_opt_info", {}).get("libraries", [])) or "unknown"
         found = config["Build Dependencies"]["blas"]
         return "%s %s" % (found.get("name"), found.get("version"))
     ask("python.numpy_blas", blas, 4)
