@@ -154,13 +154,17 @@ private:
             lt::set(product_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, types_.output);
         }
         if (params_.type == workload::dtype::fp8) {
-            const float ones[] = {1.0f, 1.0f};
-            scales_ = device_memory(sizeof ones);
-            check(cudaMemcpyAsync(scales_.data(), ones, sizeof ones, cudaMemcpyHostToDevice, on.stream()),
-                  "cudaMemcpyAsync", "fp8 scales");
+            // At 256-byte boundaries: kernels for large products refuse scales that are not at a 16-byte one.
+            scales_ = device_memory(2 * alignment);
+            const float one = 1;
+            for (std::size_t i = 0; i < 2; ++i) {
+                void* const scale = scales_.as<char>() + i * alignment;
+                check(cudaMemcpyAsync(scale, &one, sizeof one, cudaMemcpyHostToDevice, on.stream()), "cudaMemcpyAsync",
+                      "fp8 scales");
+                lt::set(product_, i == 0 ? CUBLASLT_MATMUL_DESC_A_SCALE_POINTER : CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+                        static_cast<const void*>(scale));
+            }
             on.synchronize();
-            lt::set(product_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const void*>(scales_.as<float>()));
-            lt::set(product_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const void*>(scales_.as<float>() + 1));
             lt::set(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
         }
         const params& p = params_;
