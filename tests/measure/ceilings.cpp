@@ -37,7 +37,11 @@ TEST_CASE("ceilings are the best verified product of each dtype and the best lar
     };
     results[2].verified = false;
     const auto found = measure::ceilings(results);
-    REQUIRE(found.size() == 2);
+    REQUIRE(found.size() == 6);
+    CHECK(found.at("copy_1GiB_bytes_per_s") == found.at("copy_bytes_per_s"));
+    CHECK(found.at("copy_64MiB_bytes_per_s") == doctest::Approx(134217728.0 / 1e-4));
+    CHECK(found.at("copy_32MiB_bytes_per_s") == doctest::Approx(67108864.0 / 1e-9));
+    CHECK(found.at("h2d_pinned_bytes_per_s") == doctest::Approx(268435456.0 / 1e-9));
     CHECK(found.at("gemm_bf16_flop_per_s") == doctest::Approx(2e9 / 3e-6));
     CHECK(found.at("copy_bytes_per_s") == doctest::Approx(2147483648.0 / 5e-4));
     results.resize(1);

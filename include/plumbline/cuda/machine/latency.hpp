@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_CUDA_MACHINE_LATENCY_HPP
 #define PLUMBLINE_CUDA_MACHINE_LATENCY_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
