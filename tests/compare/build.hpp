@@ -5,6 +5,7 @@
 // Small baselines for tests.
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>

@@ -27,7 +27,6 @@ using build::values;
 using nlohmann::json;
 using plumbline::benchmark_class;
 
-constexpr std::size_t sessions = 5;
 constexpr const char* canary = "probe/canary_mma";
 
 struct workload_data {
@@ -88,6 +87,7 @@ public:
     experiment(std::vector<workload_data> data, benchmark_class kind, unsigned seed)
         : data_(std::move(data)), kind_(kind), random_(seed) {}
 
+    std::size_t sessions = 5; ///< a side
     int base_board = 1;
     int candidate_board = 1;
     double epoch_sd = 0;       ///< of the effect of an epoch on each benchmark, each side
@@ -199,6 +199,11 @@ TEST_CASE("resampling: an unchanged suite of 100 stays quiet") {
     experiment epochs(load_burst("burst"), benchmark_class::kernel, 2);
     epochs.epoch_sd = 0.002;
     unchanged("burst, same board, + 0.2 % between days", epochs, 450, same_board);
+
+    experiment single(load_burst("burst"), benchmark_class::kernel, 7);
+    single.sessions = 1;
+    single.epoch_sd = 0.002;
+    unchanged("burst, same board, one session a side", single, 450, same_board);
 
     experiment boards(load_burst("burst"), benchmark_class::kernel, 3);
     unchanged("burst, another board", boards, 450, other_board);
