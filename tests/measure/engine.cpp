@@ -216,6 +216,34 @@ TEST_CASE("a kernel too short for the timer is marked") {
     CHECK(results[0].sessions[0].samples[0] == 2'000);
 }
 
+TEST_CASE("the launches of an earlier session are used again as long as they still make sense") {
+    struct earlier {
+        std::size_t launches;
+        std::int64_t used;
+    };
+    // A new plan takes 4 launches of 50 us.
+    for (const earlier& each : {earlier{5, 5}, {2, 2}, {32, 32}, {1, 4}, {33, 4}, {0, 4}, {100'000, 4}}) {
+        CAPTURE(each.launches);
+        fake::backend device;
+        engine<fake::backend> engine(device, device.clock());
+        options how;
+        how.launches = each.launches;
+        const auto results = engine.measure(fake::make({}), how);
+        CHECK(whole(results[0], "launches_per_sample") == each.used);
+        CHECK(results[0].sessions[0].samples[0] == doctest::Approx(50'000));
+    }
+}
+
+TEST_CASE("a plan is long enough even when launches look slow at first") {
+    fake::backend device(fake::script{.noise = 0.1});
+    engine<fake::backend> engine(device, device.clock());
+    for (int i = 0; i < 20; ++i) {
+        const auto results = engine.measure(fake::make({"test/noisy", 7'000}));
+        CHECK(whole(results[0], "launches_per_sample") >= 28); // 196 us: what the fastest of two made of it
+        CHECK(whole(results[0], "launches_per_sample") <= 58);
+    }
+}
+
 TEST_CASE("host-bound is visible: enqueueing that takes longer than the work") {
     for (const double enqueue : {2'000.0, 6'000.0}) {
         fake::backend device(fake::script{.enqueue_ns = enqueue});

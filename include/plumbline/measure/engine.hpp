@@ -134,7 +134,7 @@ private:
         touch(ready, how.rules, session);
         outcome.verified = verify(ready, how, session);
         const bool sustained = what.how == regime::sustained;
-        planned_tape plan = record(ready, what, how.rules, sustained);
+        planned_tape plan = record(ready, what, how, sustained);
         rest_.worked(now_(), how.rules.pause);
         session.state["prepare_seconds"] = preparing.seconds();
 
@@ -192,15 +192,17 @@ private:
         std::size_t most; ///< samples that one play may queue
     };
 
-    /// Finds the launches of a sample by trying, starting from one.
-    [[nodiscard]] planned_tape record(const prepared_kernel& ready, const benchmark<B>& what, const settings& rules,
+    /// Finds the launches of a sample by trying, starting from one or from what an earlier session used.
+    [[nodiscard]] planned_tape record(const prepared_kernel& ready, const benchmark<B>& what, const options& how,
                                       bool sustained) {
+        const settings& rules = how.rules;
         const double resolution = on_->timer_resolution_ns();
         // About 200 samples over a sustained run are plenty and keep the file small.
         const double shortest = sustained ? static_cast<double>(rules.sustained.count()) / 200 : 0;
         const double target = std::max(shortest_sample_ns(resolution, rules), shortest);
         const std::size_t limit = std::max<std::size_t>(1, what.graph ? rules.max_launches : rules.max_queued / 2);
         recording_request request{1, what.cold ? ready.slots : 1, what.graph};
+        if (how.launches) request.launches = std::clamp<std::size_t>(*how.launches, 1, limit);
         double launch_ns = 0;
         const auto record_one = [&](double sample_ns) {
             if (ready.planned) ready.planned(request.launches, sample_ns);
@@ -212,8 +214,9 @@ private:
             const std::vector<sample> tried = play(tape, 2);
             const double fastest = std::min(tried[0].elapsed_ns, tried[1].elapsed_ns);
             launch_ns = fastest / static_cast<double>(request.launches);
+            if (how.launches && round == 0 && fastest >= 0.5 * target && fastest <= 8 * target) break;
             const std::size_t wanted = launches_for(launch_ns, target, request.slots, limit);
-            if (wanted * 4 <= request.launches * 5 && request.launches <= wanted * 2) break;
+            if (wanted <= request.launches && request.launches <= wanted * 2) break;
             request.launches = wanted;
             tape = record_one(0);
         }

@@ -70,6 +70,10 @@ struct options {
     std::size_t session = 0;
     std::string host_model;            ///< CPU model; part of workload.hash of host-bound results
     std::optional<known_output> known; ///< same implementation and same hash: not verified again
+    /// Launches per sample that an earlier session, or the baseline that is compared with, used. Samples of other
+    /// lengths differ by what starting and ending one costs, so sessions that are compared should have the same. Not
+    /// taken when the samples would be less than half, or more than eight times, as long as a new plan's.
+    std::optional<std::size_t> launches;
     hooks call;
 };
 
