@@ -88,6 +88,22 @@ TEST_CASE("numerical flags are told by name") {
     CHECK(cuda::lt::detail::hex(0x10202) == "10202");
 }
 
+TEST_CASE("a plan that computes otherwise than asked raises an alarm") {
+    constexpr std::uint64_t fma = CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA;
+    constexpr std::uint64_t hmma = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
+    constexpr std::uint64_t tf32 = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
+    using cuda::lt::alarm;
+    using workload::dtype;
+    CHECK(alarm(dtype::fp32, fma | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F).empty());
+    CHECK(alarm(dtype::fp32, hmma | tf32).find("TF32") != std::string::npos);
+    CHECK(alarm(dtype::tf32, hmma | tf32).empty());
+    for (dtype type : {dtype::tf32, dtype::fp16, dtype::bf16, dtype::fp8, dtype::int8}) {
+        CHECK(alarm(type, fma).find("without tensor cores") != std::string::npos);
+    }
+    CHECK(alarm(dtype::bf16, hmma).empty());
+    CHECK(alarm(dtype::int8, CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA).empty());
+}
+
 TEST_CASE("a device carries its datasheet where the model is known") {
     result::device on;
     on.model = "NVIDIA H200";

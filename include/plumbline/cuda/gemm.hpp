@@ -95,6 +95,8 @@ public:
         result::evidence ran = lt::describe(plan_);
         ran.parts["workspace_offered_bytes"] = static_cast<std::int64_t>(lt::context::offered_bytes);
         if (params_.type == workload::dtype::fp8) ran.parts["fast_accumulation"] = true;
+        const std::string alarm = lt::alarm(params_.type, lt::numerical_flags(plan_.algorithm));
+        if (!alarm.empty()) ran.parts["alarm"] = alarm;
         if (regret_ > 0) ran.parts["heuristic_regret"] = regret_;
         return ran;
     }

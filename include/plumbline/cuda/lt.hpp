@@ -14,6 +14,7 @@
 
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/result/result.hpp"
+#include "plumbline/workload/dtype.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -168,6 +169,15 @@ inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8
 }
 
 } // namespace detail
+
+/// What is wrong with a plan whatever its time is: tensor cores not used where they were asked for, or TF32 where
+/// fp32 was; "" when nothing.
+[[nodiscard]] inline std::string alarm(workload::dtype type, std::uint64_t flags) {
+    const bool tensor_cores = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
+    const bool tf32 = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32) != 0;
+    if (type == workload::dtype::fp32) return tf32 ? "computed in TF32: see NVIDIA_TF32_OVERRIDE" : "";
+    return tensor_cores ? "" : "computed without tensor cores";
+}
 
 /// What a plan is: "lt/id66/t19/s13/k1/r0/z0/c0/i0/g3/f10202", and its parts. Numbers name the same algorithm only
 /// within one version of cublasLt, which is in the parts; flags keep their meaning.

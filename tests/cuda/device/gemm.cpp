@@ -108,6 +108,7 @@ TEST_CASE("the evidence says how it was computed") {
     CHECK(part(*bf16, "input") == "bf16");
     CHECK(bf16->implementation.find("lt/id") == 0);
     CHECK(part(*bf16, "position") == "0");
+    CHECK(bf16->parts.count("alarm") == 0);
     const auto fp32 = verified("gemm/fp32/tn/m512n512k512");
     REQUIRE(fp32.has_value());
     CHECK(part(*fp32, "input") != "tf32");
