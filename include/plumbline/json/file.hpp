@@ -34,7 +34,10 @@ public:
     descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
     descriptor(const descriptor&) = delete;
     descriptor& operator=(const descriptor&) = delete;
-    descriptor& operator=(descriptor&&) = delete;
+    descriptor& operator=(descriptor&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
     ~descriptor() {
         if (fd_ >= 0) ::close(fd_);
     }
@@ -141,12 +144,13 @@ inline void write_all(const descriptor& file, std::string_view text, const std::
 class temporary_file {
 public:
     /// Creates and locks it, with the mode of the target where that exists, else with 0666 less the umask.
-    explicit temporary_file(const std::filesystem::path& target)
-        : path_(target.string() + ".tmp." + std::to_string(::getpid()) + '.' +
-                std::to_string(std::chrono::steady_clock::now().time_since_epoch().count())),
-          file_(open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666)) {
-        if (!file_.valid()) fail(target, "create a temporary file beside it", errno);
-        static_cast<void>(::flock(file_.get(), LOCK_EX | LOCK_NB)); // some network file systems have no locks
+    explicit temporary_file(const std::filesystem::path& target) : file_(-1) {
+        do {
+            path_ = target.string() + ".tmp." + std::to_string(::getpid()) + '.' +
+                    std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+            file_ = open_file(path_, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+            if (!file_.valid()) fail(target, "create a temporary file beside it", errno);
+        } while (!lock());
         struct stat old {};
         // A shared baseline stays readable to those who could read it; not being allowed to set the mode is no harm.
         if (::stat(target.c_str(), &old) == 0) static_cast<void>(::fchmod(file_.get(), old.st_mode & 07777));
@@ -169,6 +173,15 @@ public:
     }
 
 private:
+    /// Between creating and locking another process may take the file for a leftover and remove it: then it must be
+    /// made again. Some network file systems have no locks; there leftovers are never removed either.
+    [[nodiscard]] bool lock() const {
+        while (::flock(file_.get(), LOCK_EX) != 0 && errno == EINTR) {
+        }
+        struct stat mine {};
+        return ::fstat(file_.get(), &mine) != 0 || mine.st_nlink > 0;
+    }
+
     std::filesystem::path path_;
     descriptor file_;
     bool renamed_ = false;
