@@ -89,9 +89,11 @@ inline void write_file(const std::filesystem::path& path, const void* data, std:
         if (put < 0 && errno != EINTR) problem = errno;
         if (put > 0) done += static_cast<std::size_t>(put);
     }
+    struct stat status {};
+    const bool regular = descriptor >= 0 && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
     if (descriptor >= 0 && ::close(descriptor) != 0 && problem == 0) problem = errno;
     if (problem == 0) return;
-    if (descriptor >= 0) ::unlink(path.c_str());
+    if (regular) ::unlink(path.c_str()); // never a device
     throw file_error(path.string(), "cannot write " + std::to_string(size) + " bytes: " + std::strerror(problem) +
                                         "; free space there or set PLUMBLINE_CACHE_DIR to another folder");
 }
