@@ -49,12 +49,26 @@ namespace report {
     return best;
 }
 
+/// Text from a file or a device made safe for a terminal and for one line: control characters become '?', so that a
+/// name cannot move the cursor, change colours or fake a line of the report.
+[[nodiscard]] inline std::string printable(std::string_view text) {
+    std::string safe;
+    safe.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(text[i]);
+        const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+        if (c1) ++i; // U+0080 to U+009F: control characters of two bytes
+        safe += c1 || byte < 0x20 || byte == 0x7f ? '?' : text[i];
+    }
+    return safe;
+}
+
 /// A value in a readable unit with `digits` significant digits: "172.7 us".
 [[nodiscard]] inline std::string quantity(double value, std::string_view unit_name, int digits = 4) {
     const auto own = find_unit(unit_name);
     const unit shown = readable_unit(value, unit_name);
     const double scaled = own ? value * own->factor / shown.factor : value;
-    return fixed(scaled, decimals_for(scaled, digits)) + ' ' + std::string(shown.name);
+    return fixed(scaled, decimals_for(scaled, digits)) + ' ' + printable(shown.name);
 }
 
 /// Two values of one unit, with as many digits as it takes to see that they differ (3 to 6): "306 -> 331 us".
@@ -70,7 +84,7 @@ namespace report {
         if (a != b) break;
     }
     if (a == b) a = b = fixed(from * scale, decimals_for(from * scale, 4)); // more digits would show nothing
-    return a + " -> " + b + ' ' + std::string(shown.name);
+    return a + " -> " + b + ' ' + printable(shown.name);
 }
 
 /// A fraction as a percentage without its sign: one decimal below 10 %, two below 0.1 %, none from 100 % on.
@@ -85,28 +99,14 @@ namespace report {
     return (std::signbit(fraction) ? '-' : '+') + percent_digits(fraction) + " %";
 }
 
-/// A size in percent: "0.9 %".
+/// A size in percent: "0.9 %"; "no size" for what has none (nothing would be detected).
 [[nodiscard]] inline std::string percent(double fraction) {
-    return std::isfinite(fraction) ? percent_digits(fraction) + " %" : std::string("any size");
+    return std::isfinite(fraction) ? percent_digits(fraction) + " %" : std::string("no size");
 }
 
 /// "1 session", "5 sessions".
 [[nodiscard]] inline std::string counted(std::size_t count, const std::string& what) {
     return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");
-}
-
-/// Text from a file or a device made safe for a terminal and for one line: control characters become '?', so that a
-/// name cannot move the cursor, change colours or fake a line of the report.
-[[nodiscard]] inline std::string printable(std::string_view text) {
-    std::string safe;
-    safe.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(text[i]);
-        const bool c1 = byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-        if (c1) ++i; // U+0080 to U+009F: control characters of two bytes
-        safe += c1 || byte < 0x20 || byte == 0x7f ? '?' : text[i];
-    }
-    return safe;
 }
 
 /// Columns a text takes on a terminal: code points, which is right for what our texts hold.

@@ -114,10 +114,11 @@ namespace detail {
     return implementation_change(what.base.implementations.front().name, what.candidate.implementations.front().name);
 }
 
-/// "clock +6.1 %, cycles +2.0 %": a slowdown taken apart.
+/// "clock accounts for +6.1 %, cycles for +2.0 %": a slowdown taken apart. Positive is slower in both: a lower clock,
+/// more cycles.
 [[nodiscard]] inline std::string parts(const compare::split& from) {
-    return "clock " + signed_percent(compare::split::fraction(from.clock)) + ", cycles " +
-           signed_percent(compare::split::fraction(from.cycles)) + " of the time";
+    return "clock accounts for " + signed_percent(compare::split::fraction(from.clock)) + ", cycles for " +
+           signed_percent(compare::split::fraction(from.cycles));
 }
 
 namespace detail {
@@ -174,7 +175,9 @@ namespace detail {
 /// What settles an inconclusive finding.
 [[nodiscard]] inline std::string what_would_settle(const compare::finding& what) {
     if (!what.effect) return {};
-    std::string text = "smallest change it could have seen: " + percent(what.effect->smallest_detectable);
+    const double smallest = what.effect->smallest_detectable;
+    std::string text = std::isfinite(smallest) ? "smallest change it could have seen: " + percent(smallest)
+                                               : std::string("no change of any size could have been seen");
     if (what.effect->sessions_needed) {
         text += "; " + counted(*what.effect->sessions_needed, "session") + " a side would settle it";
     } else {
@@ -217,6 +220,11 @@ namespace detail {
 /// counts and the exit code: the last line of a report.
 [[nodiscard]] inline std::string summary(const compare::comparison& from) {
     return counts(from) + "; exit " + std::to_string(static_cast<int>(from.exit));
+}
+
+/// Whether nearly everything became slower at once.
+[[nodiscard]] inline bool machine_slower(const compare::comparison& from) {
+    return from.machine_wide && from.machine_wide->shift > 0;
 }
 
 /// The machine-wide finding in one sentence, or "".
@@ -262,7 +270,7 @@ namespace detail {
     const auto any = [&](auto test) { return std::any_of(from.findings.begin(), from.findings.end(), test); };
     const bool red_regression =
         any([](const compare::finding& f) { return f.outcome == verdict::regressed && is_red(f); });
-    if (red_regression || from.machine_wide) {
+    if (red_regression || machine_slower(from)) {
         if (candidate_causes(from).empty()) {
             steps.push_back("nothing recorded changed: suspect the machine; run the suite on a sibling, then "
                             "bench-compare --siblings DIR NEW");

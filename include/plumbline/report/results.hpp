@@ -166,8 +166,11 @@ private:
             const cells row = cells_of(each);
             for (std::size_t i = 0; i < row.size(); ++i) widths_[i] = std::max(widths_[i], columns(row[i]));
         }
-        // One long id must not push the numbers of all others off the screen.
-        widths_[0] = std::min(widths_[0], std::size_t{56});
+        // One long id must not push the numbers of all others off the screen: it gets a line of its own.
+        std::size_t numbers = 0;
+        for (std::size_t i = 1; i < widths_.size(); ++i) numbers += gap + widths_[i];
+        const std::size_t room = how_.width > numbers + 12 ? how_.width - numbers : std::size_t{12};
+        widths_[0] = std::min({widths_[0], std::size_t{56}, how_.width == 0 ? widths_[0] : room});
     }
 
     void put(const cells& row, const std::string& last) {
@@ -183,15 +186,19 @@ private:
     }
 
     void write_row(const result_row& each) {
+        const std::string below(4, ' ');
         if (each.value.empty()) {
-            out_ << pad_right(each.benchmark, widths_[0]) << std::string(gap, ' ');
-            const bool failed = each.remarks.rfind("FAILED", 0) == 0;
-            out_ << (failed ? colours_.red(each.remarks) : colours_.yellow(each.remarks)) << '\n';
-            return;
+            out_ << each.benchmark << '\n';
+        } else {
+            put(cells_of(each), each.implementation);
+            if (!beside_ && !each.implementation.empty()) out_ << below << each.implementation << '\n';
         }
-        put(cells_of(each), each.implementation);
-        if (!beside_ && !each.implementation.empty()) out_ << "    " << each.implementation << '\n';
-        if (!each.remarks.empty()) out_ << "    " << colours_.yellow(each.remarks) << '\n';
+        if (each.remarks.empty()) return;
+        const bool failed = each.remarks.rfind("FAILED", 0) == 0;
+        const std::size_t room = how_.width > below.size() ? how_.width - below.size() : 0;
+        for (const std::string& line : wrapped(each.remarks, room)) {
+            out_ << below << (failed ? colours_.red(line) : colours_.yellow(line)) << '\n';
+        }
     }
 
     void write_limits() {
@@ -204,7 +211,8 @@ private:
                 text += (text.empty() ? "" : ", ") + of + ' ' + quantity(value, unit);
             }
         }
-        if (!text.empty()) out_ << "limits measured here: " << text << '\n';
+        if (text.empty()) return;
+        for (const std::string& line : wrapped("limits measured here: " + text, how_.width)) out_ << line << '\n';
     }
 
     void write_counts() {

@@ -27,7 +27,10 @@ public:
         if (!how_.base.empty()) line("base", how_.base);
         if (!how_.candidate.empty()) line("new", how_.candidate);
         if (!how_.base.empty() || !how_.candidate.empty()) out_ << '\n';
-        if (what_.machine_wide) line("MACHINE-WIDE", machine_wide(what_), &palette::red);
+        if (machine_slower(what_))
+            line("MACHINE-WIDE", machine_wide(what_), &palette::red);
+        else if (what_.machine_wide)
+            line("machine-wide", machine_wide(what_));
         if (what_.board) {
             line(what_.board->red ? "BOARD" : "board", boards(what_), what_.board->red ? &palette::red : nullptr);
         }
@@ -35,7 +38,7 @@ public:
         write_environment();
         for (const std::string& note : what_.notes) line("note", printable(note));
         for (const std::string& step : next_steps(what_)) line("next", step);
-        out_ << colours_.bold(summary(what_)) << '\n';
+        for (const std::string& each : wrapped(summary(what_), how_.width)) out_ << colours_.bold(each) << '\n';
     }
 
 private:
@@ -138,7 +141,7 @@ private:
             const bool identity = each->kind == result::attribute_class::identity;
             line(identity ? "hardware" : "changed", describe(*each));
         }
-        const bool wanted = what_.count(compare::verdict::regressed) > 0 || what_.machine_wide;
+        const bool wanted = what_.count(compare::verdict::regressed) > 0 || machine_slower(what_);
         for (const environment::difference& each : what_.environment) {
             if (!each.changed()) ++became;
             if (!each.changed() || each.kind != result::attribute_class::state || !wanted) continue;

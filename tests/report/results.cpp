@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sstream>
+
+#include <doctest/doctest.h>
+
+#include "golden.hpp"
+#include "plumbline/report/environment.hpp"
+#include "plumbline/report/results.hpp"
+#include "sample_comparison.hpp"
+
+using namespace plumbline;
+
+namespace {
+
+result::result result_of(const std::string& id, double flop, double bytes, const std::vector<double>& values) {
+    result::result one;
+    one.what.id = id;
+    one.what.params["dtype"] = std::string("bf16");
+    one.what.flop = flop;
+    one.what.bytes = bytes;
+    one.backend = "cuda";
+    one.verified = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        result::session_result session;
+        session.session = i;
+        session.samples = {values[i] * 0.99, values[i], values[i] * 1.02};
+        session.ran.implementation = "lt/id66/t19/s13/k1/c2";
+        one.sessions.push_back(session);
+    }
+    return one;
+}
+
+result::baseline table() {
+    result::baseline all;
+    all.device.backend = "cuda";
+    all.device.model = "NVIDIA H200";
+    all.device.ceilings = {{"gemm_bf16_flop_per_s", 805e12}, {"copy_bytes_per_s", 4.02e12}};
+    all.sessions.resize(5);
+    const double n = 4096;
+    all.results.push_back(result_of("gemm/bf16/tn/m4096n4096k4096", 2 * n * n * n, 6 * n * n,
+                                    {172'700, 172'800, 172'650, 172'720, 172'690}));
+    all.results.push_back(result_of("layernorm/fwd/bf16/r16384h4096/native", 8.0 * 16384 * n, 4.0 * 16384 * n,
+                                    {68'000, 68'100, 68'050, 67'990, 68'020}));
+    all.results[1].sessions[2].flags = {result::flag::throttled};
+    all.results[1].sessions[3].ran.implementation = "native/other";
+    result::result images = result_of("dataloader/jpeg/w8p2/pinned", 0, 0, {8600, 8650});
+    images.what.metric = "throughput";
+    images.what.unit = "items/s";
+    images.verified = false;
+    all.results.push_back(images);
+    result::result failed = result_of("gemm/int8/tn/m4096n4096k4096", 1, 1, {});
+    failed.status = result::result_status::failed;
+    failed.reason = "wrong result at element 17: 3 instead of 4";
+    all.results.push_back(failed);
+    result::result skipped = failed;
+    skipped.what.id = "gemm/fp8_e4m3/tn/m8192n8192k8192";
+    skipped.status = result::result_status::skipped;
+    skipped.reason = "needs compute capability 8.9";
+    all.results.push_back(skipped);
+    all.selected.left_out = {"probe/soak"};
+    return all;
+}
+
+std::string written(const result::baseline& what, std::size_t width) {
+    report::options how;
+    how.width = width;
+    std::ostringstream out;
+    report::write_results(out, what, how);
+    return out.str();
+}
+
+} // namespace
+
+TEST_CASE("the table of a run") {
+    tests::check_golden("results.txt", written(table(), 120));
+    tests::check_golden("results_narrow.txt", written(table(), 80));
+    result::baseline died = table();
+    died.sessions[4].failed = true;
+    died.sessions[4].started = "2026-11-30T20:15:00Z";
+    died.sessions[4].reason = "killed by signal 9";
+    died.results.clear();
+    tests::check_golden("results_none.txt", written(died, 120));
+}
+
+TEST_CASE("a row has the median of the sessions' medians, the rate by formula and the share of the limit") {
+    const result::baseline all = table();
+    const report::result_row gemm = report::row_of(all.results[0], all.device);
+    CHECK(gemm.value == "172.7 us");
+    CHECK(gemm.rate == "795.8 TFLOP/s");
+    CHECK(gemm.limit == "98.9 %");
+    CHECK(gemm.spread == "0.03 %");
+    CHECK(gemm.remarks.empty());
+    const report::result_row norm = report::row_of(all.results[1], all.device);
+    CHECK(norm.rate == "3.946 TB/s");
+    CHECK(norm.remarks == "implementation varies, throttled in 1 of 5");
+    const report::result_row images = report::row_of(all.results[2], all.device);
+    CHECK(images.value == "8625 items/s");
+    CHECK(images.rate.empty());
+    CHECK(images.limit.empty());
+    CHECK(images.remarks == "unverified");
+    CHECK(report::row_of(all.results[3], all.device).remarks == "FAILED: wrong result at element 17: 3 instead of 4");
+}
+
+TEST_CASE("a run of one session has no spread, and a result without samples says so") {
+    const result::device on;
+    CHECK(report::row_of(result_of("a", 0, 0, {5}), on).spread.empty());
+    CHECK(report::row_of(result_of("a", 0, 0, {}), on).remarks == "no samples");
+}
+
+TEST_CASE("the table names the backend that ran, not the one that was asked for") {
+    result::baseline all = table();
+    for (auto& each : all.results) each.backend = "cpu";
+    CHECK(written(all, 120).rfind("backend cpu", 0) == 0);
+}
+
+TEST_CASE("the table fits the terminal") {
+    for (const std::size_t width : {80U, 120U}) {
+        std::istringstream lines(written(table(), width));
+        for (std::string line; std::getline(lines, line);) {
+            CAPTURE(line);
+            CHECK(report::columns(line) <= width);
+        }
+    }
+}
+
+TEST_CASE("the difference of two environments") {
+    std::ostringstream out;
+    report::write_environment(out, tests::sample_comparison().environment, tests::sample_options());
+    tests::check_golden("environment.txt", out.str());
+    std::ostringstream none;
+    report::write_environment(none, {});
+    CHECK(none.str() == "no attribute of hardware or configuration differs\n");
+}
