@@ -121,6 +121,9 @@ inline std::optional<std::string> read_until_end(int fd, int seconds) {
 
 /// Starts this program again with the option and returns what it wrote.
 inline std::string run_again(int device) {
+    if (std::getenv(cold_start_variable) != nullptr) {
+        throw unsupported_error("this process is itself a cold start");
+    }
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) throw error(std::string("cold start: pipe: ") + std::strerror(errno));
     const int write_end = ::fcntl(ends[1], F_DUPFD, 3); // without close-on-exec: the child's
@@ -138,7 +141,14 @@ inline std::string run_again(int device) {
     variables.push_back(mark.data());
     variables.push_back(nullptr);
     pid_t child = -1;
-    const int failed = ::posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments, variables.data());
+    // A program that does not serve the option must not write among this one's output.
+    posix_spawn_file_actions_t silent;
+    int failed = ::posix_spawn_file_actions_init(&silent);
+    for (int stream : {1, 2}) {
+        if (failed == 0) failed = ::posix_spawn_file_actions_addopen(&silent, stream, "/dev/null", O_WRONLY, 0);
+    }
+    if (failed == 0) failed = ::posix_spawn(&child, program.c_str(), &silent, nullptr, arguments, variables.data());
+    static_cast<void>(::posix_spawn_file_actions_destroy(&silent));
     ::close(write_end);
     std::optional<std::string> said;
     if (failed == 0) {
@@ -188,9 +198,6 @@ inline cold_start start_cold(int device) {
 /// cold_context: metric "time"; cold_first_launch: metrics "time" (program's code) and "library". Each sample is a
 /// fresh process of about a second.
 [[nodiscard]] inline measure::procedure_result cold(backend& on, bool context, const measure::budget& time) {
-    if (std::getenv(cold_start_variable) != nullptr) {
-        throw unsupported_error("this process is itself a cold start");
-    }
     std::vector<double> first;
     std::vector<double> second;
     const auto once = [&] {
