@@ -155,8 +155,48 @@ TEST_CASE("samples taken before the reference was known are marked at the end of
     CHECK(flagged(all[0], result::flag::throttled));
     CHECK(disturbed(all[1]) == 0);
     CHECK_FALSE(flagged(all[1], result::flag::throttled));
+    result::result foreign; // from somewhere else: marks, but no cycles to judge them by
+    foreign.sessions.resize(1);
+    foreign.sessions[0].samples = {1, 2};
+    foreign.sessions[0].clean = {true, false};
+    all.push_back(foreign);
     engine.settle(all); // settling twice changes nothing
+    CHECK(all[2].sessions[0].clean == std::vector<bool>{true, false});
     CHECK(std::count(all[0].sessions[0].flags.begin(), all[0].sessions[0].flags.end(), result::flag::throttled) == 1);
+}
+
+TEST_CASE("procedures: those on the host or at the cap do not wait for a cool device, and the latter leave a hot one") {
+    struct waits {
+        benchmark_class kind;
+        bool before;
+        bool after;
+    };
+    for (const waits& each : {waits{benchmark_class::host, false, false},
+                              {benchmark_class::dataloader, false, false},
+                              {benchmark_class::training_step, false, true},
+                              {benchmark_class::sustained, false, true},
+                              {benchmark_class::kernel, true, false}}) {
+        fake::backend device;
+        engine<fake::backend> engine(device, device.clock());
+        fake::character dense;
+        dense.dense = true;
+        (void)engine.measure(fake::make(dense));
+        device.idles.clear();
+        benchmark<fake::backend> what;
+        what.what.kind = each.kind;
+        what.measure = [](fake::backend& on, const budget&) {
+            on.advance(milliseconds(500));
+            procedure_result found;
+            found.metrics.push_back({"time", "ns", direction::lower, {1}, {}, {}});
+            return found;
+        };
+        (void)engine.measure(what);
+        CHECK(device.idles.empty() != each.before);
+        device.idles.clear();
+        (void)engine.measure(fake::make({}));
+        REQUIRE_FALSE(device.idles.empty());
+        CHECK((device.idles.front() > milliseconds(900)) == each.after);
+    }
 }
 
 TEST_CASE("sustained: the ramp is left out, no idling, telemetry between plays, no marks") {
@@ -169,11 +209,12 @@ TEST_CASE("sustained: the ramp is left out, no idling, telemetry between plays, 
     what.how = regime::sustained;
     options how;
     double power = 690;
+    const nanoseconds before = device.now();
     how.call.read = [&] {
         device.note("read");
+        CHECK(device.now() - before > milliseconds(1000)); // the ramp is not what is reported
         return scalar_map{{"power_w", ++power}, {"temperature_c", std::int64_t{70}}, {"reasons", std::string("cap")}};
     };
-    const nanoseconds before = device.now();
     const auto results = engine.measure(what, how);
     const result::session_result& s = results[0].sessions[0];
     CHECK(device.idles.empty());
