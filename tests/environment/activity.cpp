@@ -13,14 +13,14 @@ constexpr unsigned long long gib = 1ull << 30;
 
 struct bench {
     fake_nvml nvml;
-    nv::nvml_api api = nvml.table();
+    nvidia::nvml_api api = nvml.table();
     fake_gpu& gpu = nvml.gpus[0];
-    nv::device_handle handle = nullptr;
+    nvidia::device_handle handle = nullptr;
 
     bench() { REQUIRE(api.handle_by_index(0, &handle) == 0); }
-    nv::activity look(const nv::activity* earlier = nullptr) { return nv::look(api, handle, earlier); }
-    nv::process_info process(unsigned pid, unsigned long long bytes = gib) { return {pid, bytes, 0, 0}; }
-    nv::process_sample sample(unsigned pid, unsigned long long at, unsigned sm) { return {pid, at, sm, 0, 0, 0}; }
+    nvidia::activity look(const nvidia::activity* earlier = nullptr) { return nvidia::look(api, handle, earlier); }
+    nvidia::process_info process(unsigned pid, unsigned long long bytes = gib) { return {pid, bytes, 0, 0}; }
+    nvidia::process_sample sample(unsigned pid, unsigned long long at, unsigned sm) { return {pid, at, sm, 0, 0, 0}; }
 };
 
 } // namespace
@@ -35,19 +35,19 @@ TEST_CASE("a look tells unknown from none") {
     CHECK(seen.utilization_percent == 0u);
     b.gpu.processes.reset();
     b.gpu.work.reset();
-    b.nvml.failing = {{"nvmlDeviceGetUtilizationRates", nv::code::not_supported},
-                      {"nvmlDeviceGetMemoryInfo_v2", nv::code::not_supported}};
+    b.nvml.failing = {{"nvmlDeviceGetUtilizationRates", nvidia::code::not_supported},
+                      {"nvmlDeviceGetMemoryInfo_v2", nvidia::code::not_supported}};
     seen = b.look();
     CHECK_FALSE(seen.processes);
     CHECK_FALSE(seen.work);
     CHECK_FALSE(seen.utilization_percent);
     CHECK_FALSE(seen.used_bytes);
-    CHECK(nv::foreign_load_between(seen, seen, {{self}, std::nullopt}).found == nv::foreign_load::unknown);
+    CHECK(nvidia::foreign_load_between(seen, seen, {{self}, std::nullopt}).found == nvidia::foreign_load::unknown);
 }
 
 TEST_CASE("memory of a process that is not available is unknown, and more processes than expected are all read") {
     bench b;
-    std::vector<nv::process_info> many;
+    std::vector<nvidia::process_info> many;
     for (unsigned pid = 1; pid <= 100; ++pid) many.push_back(b.process(pid, pid == 1 ? ~0ull : gib));
     b.gpu.processes = many;
     const auto seen = b.look();
@@ -62,17 +62,17 @@ TEST_CASE("work of another process is foreign load, our own is not") {
     const auto before = b.look();
     b.gpu.work = {b.sample(self, 1000, 99)};
     auto after = b.look(&before);
-    CHECK(nv::foreign_load_between(before, after, {{self}, 0}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, 0}).found == nvidia::foreign_load::no);
     b.gpu.work->push_back(b.sample(777, 1100, 35));
     b.gpu.work->push_back(b.sample(777, 1200, 60));
     after = b.look(&before);
-    const auto finding = nv::foreign_load_between(before, after, {{self}, 0});
-    CHECK(finding.found == nv::foreign_load::yes);
+    const auto finding = nvidia::foreign_load_between(before, after, {{self}, 0});
+    CHECK(finding.found == nvidia::foreign_load::yes);
     CHECK(finding.why == "process 777 kept up to 60 % of the SMs busy");
     // A process that was seen but did nothing does not count.
     b.gpu.work = {b.sample(self, 1000, 99), b.sample(777, 1000, 0)};
     after = b.look(&before);
-    CHECK(nv::foreign_load_between(before, after, {{self}, 0}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, 0}).found == nvidia::foreign_load::no);
 }
 
 TEST_CASE("work from before the first look is not held against the run") {
@@ -84,7 +84,7 @@ TEST_CASE("work from before the first look is not held against the run") {
     const auto after = b.look(&before);
     REQUIRE(after.work);
     CHECK(after.work->size() == 1);
-    CHECK(nv::foreign_load_between(before, after, {{self}, 0}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, 0}).found == nvidia::foreign_load::no);
 }
 
 TEST_CASE("in a container our own number is another one: one worker may be us, two cannot both be") {
@@ -93,10 +93,12 @@ TEST_CASE("in a container our own number is another one: one worker may be us, t
     b.gpu.work = {b.sample(90001, 1000, 99)};
     b.gpu.memory_used = 2 * gib;
     auto after = b.look(&before);
-    CHECK(nv::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found ==
+          nvidia::foreign_load::no);
     b.gpu.work->push_back(b.sample(90002, 1000, 40));
     after = b.look(&before);
-    CHECK(nv::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found == nv::foreign_load::yes);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found ==
+          nvidia::foreign_load::yes);
 }
 
 TEST_CASE("without work per process, one that came or left in between has worked in between") {
@@ -105,17 +107,18 @@ TEST_CASE("without work per process, one that came or left in between has worked
     b.gpu.processes = {b.process(500)};
     const auto before = b.look();
     b.gpu.processes = {b.process(500), b.process(self)};
-    CHECK(nv::foreign_load_between(before, b.look(), {{self}, std::nullopt}).found == nv::foreign_load::unknown);
+    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::nullopt}).found ==
+          nvidia::foreign_load::unknown);
     b.gpu.processes = {b.process(500), b.process(600), b.process(self)};
-    CHECK(nv::foreign_load_between(before, b.look(), {{self}, std::nullopt}).why ==
+    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::nullopt}).why ==
           "process 600 started using the GPU");
     b.gpu.processes = {b.process(self)};
-    CHECK(nv::foreign_load_between(before, b.look(), {{self}, std::nullopt}).why ==
+    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::nullopt}).why ==
           "process 500 stopped using the GPU");
-    b.gpu.processes = std::vector<nv::process_info>{};
+    b.gpu.processes = std::vector<nvidia::process_info>{};
     const auto alone = b.look();
     b.gpu.processes = {b.process(self)};
-    CHECK(nv::foreign_load_between(alone, b.look(), {{self}, std::nullopt}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(alone, b.look(), {{self}, std::nullopt}).found == nvidia::foreign_load::no);
 }
 
 TEST_CASE("without any list, memory beyond our own and utilisation before us decide") {
@@ -125,17 +128,19 @@ TEST_CASE("without any list, memory beyond our own and utilisation before us dec
     const auto before = b.look();
     b.gpu.memory_used = 3 * gib;
     const auto after = b.look();
-    CHECK(nv::foreign_load_between(before, after, {{self}, std::int64_t(3 * gib)}).found == nv::foreign_load::no);
-    CHECK(nv::foreign_load_between(before, after, {{self}, std::int64_t(gib)}).found == nv::foreign_load::yes);
-    CHECK(nv::foreign_load_between(before, after, {{self}, std::nullopt}).found == nv::foreign_load::unknown);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(3 * gib)}).found ==
+          nvidia::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(gib)}).found == nvidia::foreign_load::yes);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::nullopt}).found == nvidia::foreign_load::unknown);
     // Somebody freed memory while we ran.
-    CHECK(nv::foreign_load_between(after, before, {{self}, 0}).found == nv::foreign_load::yes);
+    CHECK(nvidia::foreign_load_between(after, before, {{self}, 0}).found == nvidia::foreign_load::yes);
     // The small context of a tool that lists GPUs is no load.
     b.gpu.memory_used = 3 * gib + (300ull << 20);
-    CHECK(nv::foreign_load_between(before, b.look(), {{self}, std::int64_t(3 * gib)}).found == nv::foreign_load::no);
+    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::int64_t(3 * gib)}).found ==
+          nvidia::foreign_load::no);
     b.gpu.busy = 40;
     const auto busy = b.look();
-    const auto finding = nv::foreign_load_between(busy, busy, {{self}, 0});
-    CHECK(finding.found == nv::foreign_load::yes);
+    const auto finding = nvidia::foreign_load_between(busy, busy, {{self}, 0});
+    CHECK(finding.found == nvidia::foreign_load::yes);
     CHECK(finding.why.find("40 % busy before") != std::string::npos);
 }

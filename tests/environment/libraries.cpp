@@ -133,7 +133,7 @@ TEST_CASE("a libcuda of the compatibility package is seen") {
     fake_machine m;
     m.file("/proc/self/maps", map_line("/usr/local/cuda/compat/libcuda.so.590.10.01"));
     CHECK(text(m.fingerprint(), "driver.forward_compatibility") == "true");
-    CHECK_FALSE(nv::library_version(m.host).known());
+    CHECK_FALSE(nvidia::library_version(m.host).known());
 }
 
 TEST_CASE("a library that is loaded in one environment only is a change, because the list of loaded ones is complete") {

@@ -223,11 +223,11 @@ TEST_CASE("MIG: the instance is the device, its board the whole GPU") {
     list[0].mig = list[0].mig_pending = true;
     fake_gpu slice = list[0];
     slice.uuid = "MIG-aaaaaaaa-bbbb-cccc-dddd-eeeeeeeeeeee";
-    slice.slice = nv::mig_attributes{60, 3, 2, 0, 2, 1, 3, 3, 71680};
+    slice.slice = nvidia::mig_attributes{60, 3, 2, 0, 2, 1, 3, 3, 71680};
     slice.parent = 0;
     fake_gpu small = slice;
     small.uuid = "MIG-ffffffff-bbbb-cccc-dddd-eeeeeeeeeeee";
-    small.slice = nv::mig_attributes{16, 1, 1, 0, 1, 0, 1, 1, 17920};
+    small.slice = nvidia::mig_attributes{16, 1, 1, 0, 1, 0, 1, 1, 17920};
     list.push_back(slice);
     list.push_back(small);
     list[0].instances = {2, 3};
@@ -285,10 +285,10 @@ TEST_CASE("without NVML the ids come from the kernel, and the rest says why it i
 TEST_CASE("what NVML refuses keeps its code, and N/A is unknown rather than zero") {
     fake_machine m;
     make_server(m);
-    m.nvml->failing = {{"nvmlDeviceGetSerial", nv::code::no_permission},
-                       {"nvmlDeviceGetTemperature", nv::code::not_supported},
-                       {"nvmlDeviceGetMemoryInfo_v2", nv::code::not_supported},
-                       {"nvmlDeviceGetPowerUsage", nv::code::gpu_is_lost}};
+    m.nvml->failing = {{"nvmlDeviceGetSerial", nvidia::code::no_permission},
+                       {"nvmlDeviceGetTemperature", nvidia::code::not_supported},
+                       {"nvmlDeviceGetMemoryInfo_v2", nvidia::code::not_supported},
+                       {"nvmlDeviceGetPowerUsage", nvidia::code::gpu_is_lost}};
     m.nvml->gpus[0].processes.reset();
     const auto f = m.fingerprint();
     CHECK(status(f, "gpu.serial") == reading_status::denied);
@@ -307,11 +307,11 @@ TEST_CASE("an older driver that knows the clock reasons by their old name is und
     make_server(m);
     auto table = m.nvml->table();
     table.clock_reasons = nullptr;
-    table.clock_reasons_old = [](nv::device_handle, unsigned long long* into) {
-        *into = nv::clock_reason::sw_power_cap | nv::clock_reason::hw_thermal;
+    table.clock_reasons_old = [](nvidia::device_handle, unsigned long long* into) {
+        *into = nvidia::clock_reason::sw_power_cap | nvidia::clock_reason::hw_thermal;
         return 0;
     };
-    m.host.nvml = nv::start_nvml(table).api;
+    m.host.nvml = nvidia::start_nvml(table).api;
     CHECK(text(m.fingerprint(), "gpu.clock_reasons") == "sw_power_cap hw_thermal");
 }
 
@@ -323,12 +323,12 @@ TEST_CASE("NVML is shut down with its last user, and a refused start leaves its 
         CHECK_FALSE(fake->shut_down);
     }
     CHECK(fake->shut_down);
-    fake->init_answer = nv::code::version_mismatch;
+    fake->init_answer = nvidia::code::version_mismatch;
     const auto refused = fake->start();
     CHECK(refused.api == nullptr);
-    CHECK(refused.code == nv::code::version_mismatch);
+    CHECK(refused.code == nvidia::code::version_mismatch);
     CHECK(refused.problem.find("versions differ") != std::string::npos);
-    CHECK(nv::start_nvml({}).api == nullptr);
+    CHECK(nvidia::start_nvml({}).api == nullptr);
 }
 
 TEST_CASE("an unlicensed vGPU, a capped card and a driver mismatch are in the fingerprint") {

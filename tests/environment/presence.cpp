@@ -70,7 +70,7 @@ TEST_CASE("each reason why CUDA cannot start has its own diagnosis and remedy") 
         CHECK(mentions(d, "reboot"));
     }
     SUBCASE("NVML says so, and no library is mapped yet") {
-        m.nvml->init_answer = nv::code::version_mismatch;
+        m.nvml->init_answer = nvidia::code::version_mismatch;
         m.restart_nvml();
         m.file("/proc/self/maps", "");
         CHECK(code(std::nullopt) == "version_mismatch");

@@ -40,7 +40,7 @@ struct session {
     }
 
     plumbline::result::result run() {
-        nv::watch watch(machine.host, {{4242}, std::nullopt});
+        nvidia::watch watch(machine.host, {{4242}, std::nullopt});
         plumbline::measure::engine<watched_backend> engine(device, device.clock());
         plumbline::measure::options how;
         how.call.before = [&](const auto&) { (void)watch.since_last(); };
@@ -106,21 +106,21 @@ TEST_CASE("a parent around a child: what is left of memory and utilisation is so
     make_server(m);
     m.nvml->gpus[0].work.reset();
     m.nvml->gpus[0].processes.reset();
-    nv::watch watch(m.host, {{}, 0});
-    CHECK(watch.since_last().found == nv::foreign_load::no);
+    nvidia::watch watch(m.host, {{}, 0});
+    CHECK(watch.since_last().found == nvidia::foreign_load::no);
     m.nvml->gpus[0].memory_used = 20ull << 30;
-    CHECK(watch.since_last().found == nv::foreign_load::yes);
-    CHECK(watch.since_last().found == nv::foreign_load::no); // from the last look on
+    CHECK(watch.since_last().found == nvidia::foreign_load::yes);
+    CHECK(watch.since_last().found == nvidia::foreign_load::no); // from the last look on
     m.host.nvml = nullptr;
-    nv::watch blind(m.host);
-    CHECK(blind.since_last().found == nv::foreign_load::unknown);
+    nvidia::watch blind(m.host);
+    CHECK(blind.since_last().found == nvidia::foreign_load::unknown);
     CHECK(blind.readings().empty());
 }
 
 TEST_CASE("readings are those that can be read") {
     fake_machine m;
     make_server(m);
-    const auto readings = nv::watch(m.host).readings();
+    const auto readings = nvidia::watch(m.host).readings();
     CHECK(plumbline::to_string(readings.at("temperature_c")) == "31");
     CHECK(plumbline::to_string(readings.at("power_w")) == "76");
     CHECK(plumbline::to_string(readings.at("clock_reasons")) == "idle");
