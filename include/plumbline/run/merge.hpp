@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_RUN_MERGE_HPP
+#define PLUMBLINE_RUN_MERGE_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plumbline/result/baseline.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace run {
+
+/// The first attribute whose known value differs between two environments of one class, "" when there is none.
+[[nodiscard]] inline std::string first_difference(const result::fingerprint& a, const result::fingerprint& b,
+                                                  result::attribute_class kind) {
+    for (const auto& [name, left] : a.attributes) {
+        const result::attribute* right = b.find(name);
+        if (left.kind != kind || right == nullptr || !left.read.known() || !right->read.known()) continue;
+        if (left.read.value != right->read.value) {
+            return name + ": " + to_string(left.read.value) + " -> " + to_string(right->read.value);
+        }
+    }
+    return {};
+}
+
+/// Number of sessions in which a benchmark was measured: its metric with the most.
+[[nodiscard]] inline std::map<std::string, std::size_t> sessions_by_id(const result::baseline& of) {
+    std::map<std::string, std::size_t> counts;
+    for (const result::result& each : of.results) {
+        std::size_t& count = counts[each.what.id];
+        // A skip is an answer too: asking again in every session would only cost time.
+        const std::size_t answers =
+            each.status == result::result_status::skipped ? of.sessions.size() : each.sessions.size();
+        count = std::max(count, answers);
+    }
+    return counts;
+}
+
+namespace detail {
+
+/// Adds one session's result to the same benchmark's. Failed once is failed: a wrong result in one session of five is
+/// a wrong result. Skipped gives way to anything measured.
+inline void merge_result(result::result& into, result::result part, std::size_t session_number) {
+    using result::result_status;
+    const bool first = into.sessions.empty() && into.status != result_status::failed;
+    into.verified = part.verified && (into.verified || first);
+    if (part.status == result_status::failed && into.status != result_status::failed) {
+        into.status = result_status::failed;
+        into.reason = "in session " + std::to_string(session_number) + ": " + part.reason;
+    } else if (part.status == result_status::ok && into.status == result_status::skipped) {
+        into.status = result_status::ok;
+        into.reason.clear();
+        into.what = part.what;
+    }
+    if (into.backend.empty()) into.backend = part.backend;
+    std::move(part.sessions.begin(), part.sessions.end(), std::back_inserter(into.sessions));
+}
+
+} // namespace detail
+
+/// Adds the sessions of `part` to `into`, with its results; indices are moved, environment and device are taken
+/// where `into` has none yet. Both must be of one device; who calls has made sure of it.
+inline void merge(result::baseline& into, result::baseline part) {
+    const std::size_t offset = into.sessions.size();
+    if (into.environment.attributes.empty()) into.environment = std::move(part.environment);
+    if (into.device.backend.empty()) into.device = part.device;
+    for (const auto& [name, value] : part.device.ceilings) {
+        double& best = into.device.ceilings[name];
+        best = std::max(best, value);
+    }
+    if (into.created.empty()) into.created = part.created;
+    if (into.tool.empty()) into.tool = std::move(part.tool);
+    for (const auto& [name, value] : part.labels) into.labels.emplace(name, value);
+    for (const auto& [name, value] : part.checks) into.checks.emplace(name, value);
+    std::move(part.sessions.begin(), part.sessions.end(), std::back_inserter(into.sessions));
+
+    std::map<std::pair<std::string, std::string>, std::size_t> known;
+    for (std::size_t i = 0; i < into.results.size(); ++i) {
+        known[{into.results[i].what.id, into.results[i].what.metric}] = i;
+    }
+    for (result::result& each : part.results) {
+        for (result::session_result& one : each.sessions) one.session += offset;
+        const auto at = known.find({each.what.id, each.what.metric});
+        if (at != known.end()) {
+            detail::merge_result(into.results[at->second], std::move(each), offset + 1);
+            continue;
+        }
+        if (each.status == result::result_status::failed && into.sessions.size() > 1) {
+            each.reason = "in session " + std::to_string(offset + 1) + ": " + each.reason;
+        }
+        into.results.push_back(std::move(each));
+    }
+}
+
+/// Puts results into the order of `ids`, so that a file does not show the shuffled order of its first session.
+/// Results of other ids keep their order behind them.
+inline void order_results(result::baseline& of, const std::vector<std::string>& ids) {
+    std::map<std::string, std::size_t> rank;
+    for (std::size_t i = 0; i < ids.size(); ++i) rank.emplace(ids[i], i);
+    const auto rank_of = [&](const result::result& each) {
+        const auto at = rank.find(each.what.id);
+        return at == rank.end() ? ids.size() : at->second;
+    };
+    std::stable_sort(of.results.begin(), of.results.end(),
+                     [&](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); });
+}
+
+} // namespace run
+
+PLUMBLINE_NAMESPACE_END
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_RUN_PATHS_HPP
+#define PLUMBLINE_RUN_PATHS_HPP
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "plumbline/result/baseline.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace run {
+
+/// A time as UTC in ISO 8601, "2026-11-30T20:15:00Z".
+[[nodiscard]] inline std::string utc_text(std::time_t at) {
+    std::tm parts{};
+    ::gmtime_r(&at, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+/// Now, as UTC in ISO 8601 with milliseconds: two sessions of one second are still told apart.
+[[nodiscard]] inline std::string utc_now() {
+    const auto now = std::chrono::system_clock::now();
+    const auto whole = std::chrono::floor<std::chrono::seconds>(now);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(now - whole).count();
+    std::string text = utc_text(std::chrono::system_clock::to_time_t(whole));
+    const std::string digits = std::to_string(1000 + left);
+    return text.replace(text.size() - 1, 1, "." + digits.substr(1) + "Z");
+}
+
+/// A name that is safe in every file system: lower-case letters and digits, all else one '-'.
+[[nodiscard]] inline std::string file_name_of(std::string_view text) {
+    std::string name;
+    for (char c : text) {
+        const bool upper = c >= 'A' && c <= 'Z';
+        const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || upper;
+        if (plain) name += upper ? static_cast<char>(c - 'A' + 'a') : c;
+        if (!plain && !name.empty() && name.back() != '-') name += '-';
+    }
+    while (!name.empty() && name.back() == '-') name.pop_back();
+    return name.empty() ? "unknown" : name;
+}
+
+/// The folder of baselines: $PLUMBLINE_BASELINE_DIR, else baselines/local.
+[[nodiscard]] inline std::filesystem::path baseline_folder(const std::map<std::string, std::string>& variables) {
+    const auto at = variables.find("PLUMBLINE_BASELINE_DIR");
+    if (at != variables.end() && !at->second.empty()) return at->second;
+    return std::filesystem::path("baselines") / "local";
+}
+
+/// The name a device's files begin with: model and the first 8 digits of its hashed UUID.
+[[nodiscard]] inline std::string device_file_stem(const result::device& device) {
+    const std::string unique = device.uuid.empty() ? "unknown" : device.uuid.substr(0, 8);
+    return file_name_of(device.model) + "-" + file_name_of(unique);
+}
+
+/// Where a device's accepted baseline lies.
+[[nodiscard]] inline std::filesystem::path baseline_path(const std::filesystem::path& folder,
+                                                         const result::device& device) {
+    return folder / (device_file_stem(device) + ".json");
+}
+
+/// Where a run that is no baseline is kept: runs/<device>-<UTC time>.json, with a number when there is one already.
+[[nodiscard]] inline std::filesystem::path run_path(const std::filesystem::path& folder, const result::device& device,
+                                                    std::time_t at) {
+    std::string stamp = utc_text(at);
+    stamp.erase(std::remove_if(stamp.begin(), stamp.end(), [](char c) { return c == '-' || c == ':'; }), stamp.end());
+    const std::filesystem::path runs = folder / "runs";
+    std::filesystem::path path = runs / (device_file_stem(device) + "-" + stamp + ".json");
+    for (int n = 2; std::filesystem::exists(path) || std::filesystem::exists(path.string() + ".partial"); ++n) {
+        path = runs / (device_file_stem(device) + "-" + stamp + "-" + std::to_string(n) + ".json");
+    }
+    return path;
+}
+
+/// The newest unfinished run of a device in runs/, as the file it would have become; empty when there is none.
+[[nodiscard]] inline std::filesystem::path unfinished_run(const std::filesystem::path& folder,
+                                                          const result::device& device) {
+    const std::string stem = device_file_stem(device) + "-";
+    const std::string ending = ".json.partial";
+    std::string newest; // names end with the time, so the last by name is the newest
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "runs", ignored)) {
+        const std::string name = entry.path().filename().string();
+        const bool ours = name.size() > ending.size() && name.rfind(stem, 0) == 0 &&
+                          name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+        if (ours && name > newest) newest = name;
+    }
+    if (newest.empty()) return {};
+    return folder / "runs" / newest.substr(0, newest.size() - std::string_view(".partial").size());
+}
+
+/// The newest finished runs of a device in runs/, newest first, `most` at the most: what times are predicted from.
+[[nodiscard]] inline std::vector<std::filesystem::path> finished_runs(const std::filesystem::path& folder,
+                                                                      const result::device& device, std::size_t most) {
+    const std::string stem = device_file_stem(device) + "-";
+    std::vector<std::filesystem::path> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "runs", ignored)) {
+        const std::string name = entry.path().filename().string();
+        if (name.rfind(stem, 0) == 0 && entry.path().extension() == ".json") found.push_back(entry.path());
+    }
+    std::sort(found.rbegin(), found.rend());
+    if (found.size() > most) found.resize(most);
+    return found;
+}
+
+/// Where the old file is kept when a baseline is replaced: beside it, with the time it was replaced.
+[[nodiscard]] inline std::filesystem::path replaced_path(const std::filesystem::path& baseline, std::time_t at) {
+    std::string stamp = utc_text(at);
+    stamp.erase(std::remove_if(stamp.begin(), stamp.end(), [](char c) { return c == '-' || c == ':'; }), stamp.end());
+    const std::string stem = (baseline.parent_path() / baseline.stem()).string();
+    std::filesystem::path path = stem + ".replaced-" + stamp + ".json";
+    for (int n = 2; std::filesystem::exists(path); ++n) {
+        path = stem + ".replaced-" + stamp + "-" + std::to_string(n) + ".json";
+    }
+    return path;
+}
+
+} // namespace run
+
+PLUMBLINE_NAMESPACE_END
+
+#endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_TESTS_RUN_FAKE_BACKEND_HPP
+#define PLUMBLINE_TESTS_RUN_FAKE_BACKEND_HPP
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include "plumbline/core/error.hpp"
+#include "plumbline/measure/engine.hpp"
+#include "plumbline/run/driver.hpp"
+
+/// A backend whose launches take the time their parameters say, without working for it: a suite of it takes
+/// milliseconds. Benchmarks of the family "fake" can hang, die, fail and be wrong.
+namespace fake {
+
+class backend {
+public:
+    struct recording {
+        plumbline::measure::launch run;
+        std::size_t launches = 1;
+    };
+
+    [[nodiscard]] std::string_view name() const { return "cpu"; }
+    [[nodiscard]] double timer_resolution_ns() const { return 20; }
+    [[nodiscard]] bool has_clock() const { return false; }
+    [[nodiscard]] recording record(const plumbline::measure::launch& one,
+                                   const plumbline::measure::recording_request& how) {
+        return {one, how.launches};
+    }
+    [[nodiscard]] std::vector<plumbline::measure::sample> play(recording& tape, std::size_t samples) {
+        std::vector<plumbline::measure::sample> taken;
+        for (std::size_t i = 0; i < samples; ++i) {
+            elapsed_ns_ = 0;
+            for (std::size_t j = 0; j < tape.launches; ++j) tape.run(0);
+            // A millionth of jitter, so that samples are not all equal.
+            taken.push_back({elapsed_ns_ * (1 + 1e-6 * static_cast<double>(i % 7)), {}, {}});
+        }
+        return taken;
+    }
+    void synchronize() {}
+    void idle(std::chrono::nanoseconds) {}
+    void spin(std::chrono::nanoseconds time) { elapsed_ns_ += static_cast<double>(time.count()); }
+    void work(double ns) { elapsed_ns_ += ns; }
+
+private:
+    double elapsed_ns_ = 0;
+};
+
+/// What a benchmark of the family does: fake/WHAT/N.
+struct params {
+    std::string what; ///< "work", "slow", "hang", "die", "throw", "wrong", "unsupported", "nan"
+    int number = 0;
+};
+
+inline plumbline::workload::description describe(const params& p) {
+    plumbline::workload::description d;
+    d.id = "fake/" + p.what + "/" + std::to_string(p.number);
+    d.family = "fake";
+    d.params = {{"what", p.what}, {"number", std::int64_t{p.number}}};
+    return d;
+}
+
+class kernel {
+public:
+    using params = fake::params;
+
+    kernel(backend&, const params& p, std::size_t) : params_(p) {
+        if (p.what == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+        if (p.what == "die") ::raise(SIGSEGV);
+        if (p.what == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(p.number));
+        if (p.what == "throw") throw plumbline::error("this benchmark throws");
+        if (p.what == "unsupported") throw plumbline::unsupported_error("this machine cannot do it");
+        const char* factor = std::getenv("FAKE_FACTOR");
+        ns_ = (1000.0 + 10 * p.number) * (factor != nullptr ? std::atof(factor) : 1);
+    }
+    void run(backend& b, std::size_t) const { b.work(ns_); }
+    void verify(backend&) {
+        count_verification();
+        if (params_.what == "wrong") throw plumbline::verification_error("the output is wrong", 1, 1, 0);
+    }
+    std::string output_hash(backend&) const { return "hash-" + std::to_string(params_.number); }
+    plumbline::result::evidence evidence(backend&) const { return {"fake/plan1", {}, {}}; }
+
+private:
+    /// Tests ask how often outputs were verified against the reference.
+    static void count_verification() {
+        if (const char* file = std::getenv("FAKE_VERIFICATIONS")) std::ofstream(file, std::ios::app) << "x";
+    }
+
+    params params_;
+    double ns_ = 0;
+};
+
+inline plumbline::measure::benchmark<backend> make(const std::string& id) {
+    const std::size_t second = id.find('/', 5);
+    const std::string what = second == std::string::npos ? "" : id.substr(5, second - 5);
+    for (const char* known : {"work", "slow", "hang", "die", "throw", "wrong", "unsupported"}) {
+        if (what != known) continue;
+        const params p{what, std::atoi(id.c_str() + second + 1)};
+        if (describe(p).id == id) return plumbline::measure::make_benchmark<kernel, backend>(p);
+    }
+    throw plumbline::usage_error("benchmark id '" + id + "' is not fake/WHAT/NUMBER");
+}
+
+/// The entry of this backend under the name "cpu" or "cuda". FAKE_START=fail makes opening it fail.
+inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
+    plumbline::run::backend_entry<backend> made;
+    made.name = name;
+    made.families = [] { return std::vector<plumbline::measure::family<backend>>{{"fake", make}}; };
+    made.open = [](int device) {
+        if (std::getenv("FAKE_START") != nullptr) {
+            throw plumbline::environment_error("fake",
+                                               "device " + std::to_string(device) + " does not start; plug it in");
+        }
+        return std::make_unique<backend>();
+    };
+    made.identify = [name](const plumbline::environment::host&, int device) {
+        plumbline::result::device d;
+        d.backend = name;
+        d.model = "Fake Device";
+        d.uuid = std::to_string(device) + "123456789abcdef";
+        return d;
+    };
+    made.devices = [](const plumbline::environment::host&) { return std::vector<int>{0, 1}; };
+    return made;
+}
+
+} // namespace fake
+
+#endif
