@@ -33,7 +33,8 @@ write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/plumbline-config-v
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES
   "${CMAKE_CURRENT_BINARY_DIR}/plumbline-config.cmake" "${CMAKE_CURRENT_BINARY_DIR}/plumbline-config-version.cmake"
-  "${CMAKE_CURRENT_LIST_DIR}/PlumblineCuda.cmake" "${CMAKE_CURRENT_LIST_DIR}/plumbline_cuda.cu"
+  "${CMAKE_CURRENT_LIST_DIR}/PlumblineBuildFacts.cmake" "${CMAKE_CURRENT_LIST_DIR}/PlumblineCuda.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/plumbline_cuda.cu"
   "${CMAKE_CURRENT_LIST_DIR}/FindCUDNN.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/FindCLI11.cmake"
   DESTINATION "${plumbline_package_dir}" COMPONENT dev)

@@ -11,6 +11,7 @@
 
 include(PlumblineDependencies)
 include(PlumblineCuda)
+include(PlumblineBuildFacts)
 
 # Targets found here serve the whole build tree, also a project that adds plumbline as a subdirectory.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL TRUE)
@@ -22,9 +23,13 @@ target_include_directories(plumbline_core INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 plumbline_require_json()
 find_package(Threads REQUIRED)
-# CLI11 is needed by run/ alone: programs that have it get it, the others are not asked for it.
+# CLI11 is needed by run/ alone and libjpeg-turbo by loader/jpeg/ alone: programs that have them get them, the others
+# are not asked for them.
 target_link_libraries(plumbline_core INTERFACE nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS}
-  "$<TARGET_NAME_IF_EXISTS:CLI11::CLI11>")
+  "$<TARGET_NAME_IF_EXISTS:CLI11::CLI11>" "$<TARGET_NAME_IF_EXISTS:JPEG::JPEG>")
+if(NOT TARGET JPEG::JPEG)
+  find_package(JPEG QUIET)
+endif()
 if(PLUMBLINE_BUILD_BENCH OR PLUMBLINE_BUILD_TOOLS)
   plumbline_require_cli()
 elseif(NOT TARGET CLI11::CLI11)

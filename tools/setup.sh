@@ -44,7 +44,8 @@ plumbline_headers() {
     for folder in "${folders[@]}"; do
         [ -n "$folder" ] && include+=(-isystem "$folder/include" -isystem "$folder")
     done
-    for name in nlohmann/json.hpp CLI/CLI.hpp oneapi/dnnl/dnnl_version.h doctest/doctest.h benchmark/benchmark.h; do
+    for name in nlohmann/json.hpp CLI/CLI.hpp oneapi/dnnl/dnnl_version.h jpeglib.h doctest/doctest.h \
+        benchmark/benchmark.h; do
         printf '#if __has_include(<%s>)\nhave <%s>\n#endif\n' "$name" "$name"
     done | "$plumbline_cxx" "${include[@]}" -std=c++20 -x c++ -E -P - 2>/dev/null
 }
@@ -77,6 +78,7 @@ plumbline_missing() {
     [[ $headers == *nlohmann* ]] || plumbline_required+=(nlohmann-json3-dev)
     [[ $headers == *CLI* ]] || plumbline_required+=(libcli11-dev)
     [[ $headers == *dnnl* || " ${PLUMBLINE_CMAKE_ARGS:-} " == *PLUMBLINE_CPU=OFF* ]] || plumbline_optional+=(libdnnl-dev)
+    [[ $headers == *jpeglib* ]] || plumbline_optional+=(libjpeg-dev)
     [ "$1" = test ] || return 0
     [[ $headers == *doctest* ]] || plumbline_required+=(doctest-dev)
     [[ $headers == *benchmark* ]] || plumbline_optional+=(libbenchmark-dev)

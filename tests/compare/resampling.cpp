@@ -88,6 +88,7 @@ public:
         : data_(std::move(data)), kind_(kind), random_(seed) {}
 
     std::size_t sessions = 5; ///< a side
+    compare::policy rules;
     int base_board = 1;
     int candidate_board = 1;
     double epoch_sd = 0;       ///< of the effect of an epoch on each benchmark, each side
@@ -122,7 +123,7 @@ public:
             add(candidate, id, w, candidate_board, is_slow ? 1 + slowdown : 1, 1);
         }
         if (base_days > 1) base.noise = compare::estimate_noise(base);
-        return compare::compare(base, candidate, {});
+        return compare::compare(base, candidate, rules);
     }
 
 private:
@@ -220,6 +221,27 @@ TEST_CASE("resampling: an unchanged suite of 100 stays quiet") {
     experiment pairs(load_burst("burst"), benchmark_class::kernel, 5);
     pairs.interleaved = true;
     unchanged("burst, interleaved, margin 0.3 %", pairs, 450, same_board);
+}
+
+TEST_CASE("resampling: the experiment sees a bad rule, and regressions and improvements are alike") {
+    experiment careless(load_burst("burst"), benchmark_class::kernel, 8);
+    careless.epoch_sd = 0.002;
+    auto& kernel = careless.rules.classes["kernel"];
+    kernel.s_e = 0; // believes that days do not differ
+    kernel.margin = 0.0001;
+    std::size_t alarmed = 0;
+    std::size_t regressed = 0;
+    std::size_t improved = 0;
+    for (std::size_t i = 0; i < 60; ++i) {
+        const auto got = careless.run();
+        alarmed += got.count(compare::verdict::regressed) > 0;
+        regressed += got.count(compare::verdict::regressed);
+        improved += got.count(compare::verdict::improved);
+    }
+    std::printf("%-46s %5d suites: any regressed %zu, results -%zu +%zu\n", "the same without an epoch term or margin",
+                60, alarmed, regressed, improved);
+    CHECK(alarmed > 50);
+    CHECK(stats::sign_test(regressed, improved) > 0.01);
 }
 
 TEST_CASE("resampling: detection of planted slowdowns") {

@@ -11,7 +11,7 @@ using namespace plumbline;
 namespace machine = plumbline::cuda::machine;
 
 TEST_CASE("a fresh process measures a cold start or says why it cannot") {
-    if (cuda::try_to_start().devices > 0) {
+    if (cuda::probe::try_start().devices > 0) {
         const machine::cold_start taken = machine::detail::start_cold(0);
         CHECK(taken.context > 0);
         CHECK(taken.first_launch > 0);

@@ -73,7 +73,7 @@ TEST_CASE("checks of the driver and its libraries pass on a healthy server and f
          "reboot"},
         {"driver.versions_agree", "NVML refuses", check_status::fail,
          [](world& w) {
-             w.machine.nvml->init_answer = nv::code::version_mismatch;
+             w.machine.nvml->init_answer = nvidia::code::version_mismatch;
              w.machine.restart_nvml();
          },
          "NVML says"},

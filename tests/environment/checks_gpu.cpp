@@ -55,7 +55,7 @@ TEST_CASE("checks of the GPU pass on a healthy server and fail for one reason ea
          [](world& w) {
              gpu(w).mig = gpu(w).mig_pending = true;
              fake_gpu slice = gpu(w);
-             slice.slice = nv::mig_attributes{60, 3, 2, 0, 2, 1, 3, 3, 71680};
+             slice.slice = nvidia::mig_attributes{60, 3, 2, 0, 2, 1, 3, 3, 71680};
              slice.parent = 0;
              w.machine.nvml->gpus.push_back(slice);
              w.machine.nvml->gpus[0].instances = {8};
@@ -72,10 +72,12 @@ TEST_CASE("checks of the GPU pass on a healthy server and fail for one reason ea
          "nvidia-smi -pl 700"},
         {"gpu.throttling_at_idle", "idle", check_status::ok, nothing, "idle"},
         {"gpu.throttling_at_idle", "power brake", check_status::fail,
-         [](world& w) { gpu(w).clock_reasons = nv::clock_reason::hw_power_brake | nv::clock_reason::hw_slowdown; },
+         [](world& w) {
+             gpu(w).clock_reasons = nvidia::clock_reason::hw_power_brake | nvidia::clock_reason::hw_slowdown;
+         },
          "power supplies"},
         {"gpu.throttling_at_idle", "warm", check_status::warn,
-         [](world& w) { gpu(w).clock_reasons = nv::clock_reason::sw_thermal; }, "cool down"},
+         [](world& w) { gpu(w).clock_reasons = nvidia::clock_reason::sw_thermal; }, "cool down"},
         {"gpu.clocks", "default", check_status::ok, nothing, "1980"},
         {"gpu.clocks", "lowered", check_status::warn, [](world& w) { gpu(w).application_clock = 1200; },
          "nvidia-smi -rac"},

@@ -57,6 +57,7 @@ class rules(unittest.TestCase):
         self.expect("only gbench/ may", "run", "a.hpp", before="#include <benchmark/benchmark.h>")
         self.expect("only run/ may", "json", "a.hpp", before="#include <CLI/CLI.hpp>")
         self.expect("only cpu/ may", "cuda", "a.hpp", before="#include <oneapi/dnnl/dnnl.hpp>")
+        self.expect("only loader/ may", "cpu", "a.hpp", before="#include <jpeglib.h>")
         self.expect("only cuda/ may", "environment", "a.hpp", before="#include <cuda_runtime_api.h>")
         self.expect("unknown to the layer rules", "stats", "a.hpp", before="#include <boost/math/tools.hpp>")
         self.expect("absent or broken", "stats", "a.hpp", before="#include <format>")
@@ -76,6 +77,11 @@ class rules(unittest.TestCase):
         self.expect("ends the process", "stats", "a.hpp", "inline void f() { std::exit(1); }")
         self.expect("prints", "stats", "a.hpp", "inline void f() { std::printf(\"x\"); }")
         self.expect("versioned namespace", "stats", "a.hpp", "PLUMBLINE_NAMESPACE_BEGIN")
+
+    def test_only_front_doors_print(self):
+        self.assertEqual(self.faults("run", "program.hpp", "inline void f() { std::cerr << 1; }",
+                                     before="#include <iostream>"), [])
+        self.expect("absent or broken", "run", "a.hpp", before="#include <iostream>")
 
     def test_text(self):
         self.expect("SPDX", "stats", "a.hpp", text=header("stats", "a.hpp").split("\n", 1)[1])

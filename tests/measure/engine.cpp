@@ -157,6 +157,8 @@ TEST_CASE("a noisy kernel is measured until its budget is spent, and says so") {
     CHECK(flagged(results[0], result::flag::budget_exhausted));
     CHECK(results[0].sessions[0].samples.size() >= 200);
     CHECK(device.now() - before < milliseconds(600));
+    // It does not begin a rest that would end after the budget.
+    CHECK(std::get<double>(results[0].sessions[0].state.at("measure_seconds")) < 0.5);
 
     // A larger budget is cut by the number of samples, which costs precision too and is marked the same.
     how.time.total = std::chrono::seconds(100);

@@ -36,7 +36,8 @@ struct script {
     std::size_t fail_at_play = 0;              ///< 1-based; 0 never
     std::string failure = "the device failed"; ///< with which message
     milliseconds failure_takes{0};             ///< for a hang: how long until the deadline ends it
-    std::vector<double> wrong_clocks{};        ///< readings of the first samples, whatever the clock is
+    std::vector<double> wrong_clocks{};        ///< first readings of the device's clock, whatever it is
+    double work_clock = 1;                     ///< clock inside a sample over that of the idle device
     std::size_t samples_lost = 0;              ///< returned too few by every play
 };
 
@@ -104,6 +105,12 @@ public:
         advance(pause);
     }
 
+    double read_clock_mhz() {
+        advance(std::chrono::microseconds(25));
+        const double mhz = current_mhz();
+        return markers_ < plays_.wrong_clocks.size() ? plays_.wrong_clocks[markers_++] : mhz;
+    }
+
     void spin(nanoseconds time) { enqueue(static_cast<double>(time.count())); }
 
     /// What kernels of tests do: device work at the full clock.
@@ -134,10 +141,7 @@ private:
     }
 
     plumbline::measure::sample time(double work_ns, std::size_t launches) {
-        const double rested_ms = static_cast<double>((now_ - last_work_).count()) * 1e-6;
-        if (rested_ms >= plays_.recover_after_ms) capped_ = false;
-        if (rested_ms >= plays_.cool_after_ms && !capped_) heat_ms_ = 0;
-        const double mhz = capped_ ? plays_.capped_mhz : plays_.full_mhz;
+        const double mhz = current_mhz();
         const double noise = plays_.noise * static_cast<double>(plumbline::workload::random::normal(11, ++noise_at_));
         const double elapsed = work_ns * plays_.full_mhz / mhz * (1 + noise);
         advance(nanoseconds(static_cast<std::int64_t>(elapsed)));
@@ -146,10 +150,17 @@ private:
         if (heat_ms_ > plays_.cap_after_ms) capped_ = true;
         plumbline::measure::sample taken;
         taken.elapsed_ns = elapsed;
-        if (plays_.clock) taken.clock_mhz = mhz;
-        if (readings_ < plays_.wrong_clocks.size()) taken.clock_mhz = plays_.wrong_clocks[readings_++];
+        if (plays_.clock) taken.clock_mhz = mhz * plays_.work_clock;
         if (plays_.enqueue_ns) taken.enqueue_ns = *plays_.enqueue_ns * static_cast<double>(launches);
         return taken;
+    }
+
+    /// Rest first, then what the clock is.
+    double current_mhz() {
+        const double rested_ms = static_cast<double>((now_ - last_work_).count()) * 1e-6;
+        if (rested_ms >= plays_.recover_after_ms) capped_ = false;
+        if (rested_ms >= plays_.cool_after_ms && !capped_) heat_ms_ = 0;
+        return capped_ ? plays_.capped_mhz : plays_.full_mhz;
     }
 
     script plays_;
@@ -160,7 +171,7 @@ private:
     bool capped_;
     std::uint64_t noise_at_ = 0;
     std::size_t played_ = 0;
-    std::size_t readings_ = 0;
+    std::size_t markers_ = 0;
 };
 
 static_assert(plumbline::measure::backend<backend>);
@@ -170,7 +181,6 @@ struct character {
     std::string id = "test/kernel";
     double launch_ns = 50'000;
     std::size_t slots = 1;
-    bool dense = false;
     milliseconds preparation{0};
     std::function<void()> verify{};
     std::string implementation = "impl1";
@@ -182,10 +192,6 @@ inline plumbline::measure::benchmark<backend> make(const character& who) {
     plumbline::measure::benchmark<backend> made;
     made.what.id = who.id;
     made.what.family = "test";
-    if (who.dense) {
-        made.what.flop = 1e9;
-        made.what.bytes = 1e6;
-    }
     made.prepare = [who](backend& on) {
         on.note("prepare");
         on.advance(who.preparation);

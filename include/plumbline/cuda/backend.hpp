@@ -56,6 +56,9 @@ public:
     [[nodiscard]] double timer_resolution_ns() const noexcept { return timer_resolution_ns_; }
     [[nodiscard]] bool has_clock() const noexcept { return true; }
 
+    /// SM clock with nothing but a short kernel running, MHz; waits for the stream's work first.
+    [[nodiscard]] double read_clock_mhz();
+
     /// False where launches block the host, so that a stream cannot be held and samples may hold launch gaps.
     [[nodiscard]] bool can_hold() const noexcept { return can_hold_; }
 
@@ -150,6 +153,7 @@ private:
     device_memory marks_; ///< for each sample of a batch: marks before, marks after
     pinned_memory marks_read_;
     double timer_resolution_ns_ = 0;
+    std::optional<recording> clock_reading_;
     std::map<std::string, result::evidence> pinned_;
     std::vector<std::pair<std::type_index, std::shared_ptr<void>>> shared_;
 };
@@ -223,6 +227,16 @@ inline double backend::measure_timer_resolution() {
         if (difference >= 1) step = std::min(step, difference);
     }
     return step;
+}
+
+inline double backend::read_clock_mhz() {
+    if (!clock_reading_) {
+        const auto short_kernel = [this](std::size_t) { kernels::spin(stream(), 20000); };
+        clock_reading_.emplace(record(short_kernel, {1, 1, false}));
+    }
+    const std::optional<double> mhz = play(*clock_reading_, 1).front().clock_mhz;
+    if (!mhz) throw error("no multiprocessor of " + place() + " answered twice when its clock was read");
+    return *mhz;
 }
 
 inline void backend::reserve_samples(std::size_t samples) {

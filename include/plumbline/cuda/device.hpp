@@ -12,6 +12,7 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/hash.hpp"
 #include "plumbline/cuda/error.hpp"
+#include "plumbline/cuda/probe/runtime.hpp"
 #include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -40,27 +41,11 @@ struct device_info {
     return value;
 }
 
-/// Whether CUDA starts in this process, asked without creating a context.
-struct start_outcome {
-    cudaError_t status = cudaSuccess;
-    int devices = 0;
-};
-
-[[nodiscard]] inline start_outcome try_to_start() noexcept {
-    start_outcome found;
-    found.status = cudaGetDeviceCount(&found.devices);
-    if (found.status != cudaSuccess) {
-        static_cast<void>(cudaGetLastError());
-        found.devices = 0;
-    }
-    return found;
-}
-
 /// Number of devices CUDA offers; throws environment_error with the reason when it cannot start or offers none.
 [[nodiscard]] inline int device_count() {
-    const start_outcome found = try_to_start();
-    if (found.devices == 0) {
-        const cudaError_t why = found.status == cudaSuccess ? cudaErrorNoDevice : found.status;
+    const probe::start found = probe::try_start();
+    if (found.code != 0) {
+        const auto why = static_cast<cudaError_t>(found.code);
         throw environment_error("cuda.device_count", std::string("CUDA cannot start: ") + cudaGetErrorName(why) + " (" +
                                                          cudaGetErrorString(why) + "); " +
                                                          (*remedy(why) != '\0' ? remedy(why) : "run nvidia-smi"));

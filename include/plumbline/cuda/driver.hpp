@@ -25,6 +25,10 @@ public:
         find(launch_, "cuLaunchKernel");
         find(attribute_, "cuFuncGetAttribute");
         find(error_name_, "cuGetErrorName");
+        find_if_there(node_params_, "cuGraphKernelNodeGetParams", 12000);
+        // Since CUDA 12.3; older drivers tell no names.
+        find_if_there(function_name_, "cuFuncGetName", 12030);
+        find_if_there(kernel_name_, "cuKernelGetName", 12030);
     }
 
     /// Loads machine code or PTX, as text or as a fat binary. Refused code (no image for this GPU, PTX newer than the
@@ -49,6 +53,17 @@ public:
         return value;
     }
 
+    /// The (mangled) name of the kernel of a graph's kernel node; "" where the driver does not tell.
+    [[nodiscard]] std::string kernel_name(cudaGraphNode_t node) const {
+        CUDA_KERNEL_NODE_PARAMS kernel{};
+        const char* name = nullptr;
+        if (node_params_ == nullptr || node_params_(node, &kernel) != CUDA_SUCCESS) return {};
+        CUresult told = CUDA_ERROR_NOT_SUPPORTED;
+        if (kernel.func != nullptr && function_name_ != nullptr) told = function_name_(&name, kernel.func);
+        if (kernel.func == nullptr && kernel_name_ != nullptr) told = kernel_name_(&name, kernel.kern);
+        return told == CUDA_SUCCESS && name != nullptr ? name : "";
+    }
+
     /// Enqueues a one-dimensional launch.
     void launch(CUfunction kernel, unsigned blocks, unsigned threads, cudaStream_t on, void** arguments) const {
         const CUresult status = launch_(kernel, blocks, 1, 1, threads, 1, 1, 0, on, arguments, nullptr);
@@ -56,20 +71,31 @@ public:
     }
 
 private:
-    template <class Function>
-    static void find(Function& entry, const char* symbol) {
+    /// The address of a driver function as of CUDA `version`, or nullptr where the driver has none.
+    [[nodiscard]] static void* look_up(const char* symbol, unsigned version) {
         void* address = nullptr;
         cudaDriverEntryPointQueryResult found{};
 #if CUDART_VERSION >= 12050
-        const cudaError_t status = cudaGetDriverEntryPointByVersion(symbol, &address, 12000, cudaEnableDefault, &found);
+        const cudaError_t status =
+            cudaGetDriverEntryPointByVersion(symbol, &address, version, cudaEnableDefault, &found);
 #else
+        static_cast<void>(version); // the runtime asks for its own version
         const cudaError_t status = cudaGetDriverEntryPoint(symbol, &address, cudaEnableDefault, &found);
 #endif
-        check(status, "cudaGetDriverEntryPoint", symbol);
-        if (found != cudaDriverEntryPointSuccess || address == nullptr) {
-            throw unsupported_error("the driver has no " + std::string(symbol));
-        }
-        entry = reinterpret_cast<Function>(address);
+        if (status == cudaSuccess && found == cudaDriverEntryPointSuccess) return address;
+        static_cast<void>(cudaGetLastError());
+        return nullptr;
+    }
+
+    template <class Function>
+    static void find_if_there(Function& entry, const char* symbol, unsigned version) {
+        entry = reinterpret_cast<Function>(look_up(symbol, version));
+    }
+
+    template <class Function>
+    static void find(Function& entry, const char* symbol) {
+        find_if_there(entry, symbol, 12000);
+        if (entry == nullptr) throw unsupported_error("the driver has no " + std::string(symbol));
     }
 
     void check_driver(CUresult status, const char* api, const std::string& object) const {
@@ -95,6 +121,9 @@ private:
     decltype(&cuLaunchKernel) launch_ = nullptr;
     decltype(&cuFuncGetAttribute) attribute_ = nullptr;
     decltype(&cuGetErrorName) error_name_ = nullptr;
+    decltype(&cuGraphKernelNodeGetParams) node_params_ = nullptr;
+    CUresult (*function_name_)(const char**, CUfunction) = nullptr;
+    CUresult (*kernel_name_)(const char**, CUkernel) = nullptr;
 };
 
 /// Owns a loaded module.

@@ -10,6 +10,7 @@
 
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/inspect.hpp"
+#include "plumbline/cuda/kernel_names.hpp"
 #include "plumbline/cuda/lt.hpp"
 #include "plumbline/cuda/plan_search.hpp"
 #include "plumbline/workload/gemm.hpp"
@@ -90,9 +91,10 @@ public:
         return hash(on, d_.at(0), d_.bytes());
     }
 
-    /// The plan and how the product is set up.
-    [[nodiscard]] result::evidence evidence(backend&) const {
+    /// The plan, how the product is set up, and the kernels it launches.
+    [[nodiscard]] result::evidence evidence(backend& on) {
         result::evidence ran = lt::describe(plan_);
+        ran.kernels = kernel_names(on, [&] { run(on, 0); });
         ran.parts["workspace_offered_bytes"] = static_cast<std::int64_t>(lt::context::offered_bytes);
         if (params_.type == workload::dtype::fp8) ran.parts["fast_accumulation"] = true;
         const std::string alarm = lt::alarm(params_.type, lt::numerical_flags(plan_.algorithm));

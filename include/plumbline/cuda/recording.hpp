@@ -16,6 +16,24 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
+/// The graph of what `work()` enqueues on `on`. Throws what `work` throws, and cuda_error when it cannot be captured;
+/// the stream can be used again in any case.
+template <class Work>
+[[nodiscard]] graph capture(cudaStream_t on, Work work) {
+    check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    graph captured;
+    try {
+        work();
+    } catch (...) {
+        // Ends the capture; the first failure is the one to report.
+        static_cast<void>(cudaStreamEndCapture(on, captured.out()));
+        static_cast<void>(cudaGetLastError());
+        throw;
+    }
+    check(cudaStreamEndCapture(on, captured.out()), "cudaStreamEndCapture");
+    return captured;
+}
+
 /// A prepared sample: graphs of its launches, or the launches remembered. Move-only; made by backend::record().
 ///
 /// Sample s runs launches s*n to s*n+n-1 of an endless series in which launch i works on slot i mod slots, so that
@@ -30,7 +48,7 @@ public:
         if (!how.graph) return;
         const std::size_t all = slots_ / std::gcd(launches_, slots_);
         const std::size_t graphs = std::clamp<std::size_t>(most_nodes / launches_, 1, all);
-        for (std::size_t i = 0; i < graphs; ++i) graphs_.push_back(capture(on, i * launches_));
+        for (std::size_t i = 0; i < graphs; ++i) graphs_.push_back(make_graph(on, i * launches_));
     }
 
     /// Enqueues the next sample.
@@ -54,18 +72,10 @@ private:
     /// Beyond this the series restarts early: with 64 slots, samples of more than 256 launches.
     static constexpr std::size_t most_nodes = 16384;
 
-    [[nodiscard]] graph_exec capture(cudaStream_t on, std::size_t first) const {
-        check(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-        graph captured;
-        try {
+    [[nodiscard]] graph_exec make_graph(cudaStream_t on, std::size_t first) const {
+        const graph captured = capture(on, [&] {
             for (std::size_t i = 0; i < launches_; ++i) one_((first + i) % slots_);
-        } catch (...) {
-            // Ends the capture, so that the stream can be used again; the first failure is the one to report.
-            static_cast<void>(cudaStreamEndCapture(on, captured.out()));
-            static_cast<void>(cudaGetLastError());
-            throw;
-        }
-        check(cudaStreamEndCapture(on, captured.out()), "cudaStreamEndCapture");
+        });
         graph_exec ready;
         check(cudaGraphInstantiate(ready.out(), captured.get(), 0), "cudaGraphInstantiate",
               std::to_string(launches_) + " launches");

@@ -104,7 +104,7 @@ if "torch" in installed:
         ask("python.torch_git", lambda: torch.version.git_version)
         ask("python.torch_cudnn", lambda: torch.backends.cudnn.version())
         ask("python.torch_architectures", lambda: torch._C._cuda_getArchFlags() or "none")
-        ask("python.torch_matmul_precision", torch.get_float32_matmul_precision)
+        ask("python.torch_matmul_precision", lambda: torch.get_float32_matmul_precision())
         ask("python.torch_allow_tf32_matmul", lambda: torch.backends.cuda.matmul.allow_tf32)
         ask("python.torch_allow_tf32_cudnn", lambda: torch.backends.cudnn.allow_tf32)
         ask("python.torch_allow_fp16_reduction",
@@ -115,12 +115,12 @@ if "torch" in installed:
         ask("python.torch_cudnn_benchmark", lambda: torch.backends.cudnn.benchmark)
         ask("python.torch_cudnn_benchmark_limit", lambda: torch.backends.cudnn.benchmark_limit)
         ask("python.torch_cudnn_deterministic", lambda: torch.backends.cudnn.deterministic)
-        ask("python.torch_sdp_flash", torch.backends.cuda.flash_sdp_enabled)
-        ask("python.torch_sdp_efficient", torch.backends.cuda.mem_efficient_sdp_enabled)
-        ask("python.torch_sdp_math", torch.backends.cuda.math_sdp_enabled)
-        ask("python.torch_sdp_cudnn", torch.backends.cuda.cudnn_sdp_enabled)
-        ask("python.torch_threads", torch.get_num_threads, 4)
-        ask("python.torch_interop_threads", torch.get_num_interop_threads, 4)
+        ask("python.torch_sdp_flash", lambda: torch.backends.cuda.flash_sdp_enabled())
+        ask("python.torch_sdp_efficient", lambda: torch.backends.cuda.mem_efficient_sdp_enabled())
+        ask("python.torch_sdp_math", lambda: torch.backends.cuda.math_sdp_enabled())
+        ask("python.torch_sdp_cudnn", lambda: torch.backends.cuda.cudnn_sdp_enabled())
+        ask("python.torch_threads", lambda: torch.get_num_threads(), 4)
+        ask("python.torch_interop_threads", lambda: torch.get_num_interop_threads(), 4)
 
 if "tensorflow" in installed:
     def build():

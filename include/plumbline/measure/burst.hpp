@@ -14,8 +14,8 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace measure {
 
-/// The session's reference clock: the highest steady clock reached so far. Steady means seen three times: it is the
-/// third highest of all sample clocks, so that two wrong readings cannot raise it.
+/// The highest steady clock reached so far, of the device or of one benchmark. Steady means seen three times: it is
+/// the third highest of all readings, so that two wrong ones cannot raise it.
 class reference_clock {
 public:
     void add(double mhz) {
@@ -23,13 +23,11 @@ public:
         if (mhz > *lowest) *lowest = mhz;
     }
 
-    /// In MHz; 0 until three samples were seen.
+    /// In MHz; 0 until three readings were seen.
     [[nodiscard]] double mhz() const { return *std::min_element(highest_.begin(), highest_.end()); }
 
-    /// Whether a sample at this clock was undisturbed; everything is as long as there is no reference.
-    [[nodiscard]] bool clean(double sample_mhz, const settings& rules) const {
-        return sample_mhz >= rules.clean_clock * mhz();
-    }
+    /// Whether a clock reaches this share of the reference; every clock does as long as there is no reference.
+    [[nodiscard]] bool reached(double clock_mhz, double share) const { return clock_mhz >= share * mhz(); }
 
 private:
     std::array<double, 3> highest_{};
@@ -47,34 +45,40 @@ private:
     nanoseconds until_{0};
 };
 
-/// Length of the bursts of one benchmark and the pauses between them, adapted to the clock seen in the samples.
+/// What was seen of the clock round one burst.
+struct burst_clocks {
+    bool uncapped_before = true; ///< the device's own clock
+    bool uncapped_after = true;
+    std::vector<bool> clean; ///< of each sample, in order
+};
+
+/// Length of the bursts of one benchmark and the pauses between them, adapted to the clock.
 class burst_control {
 public:
     /// `sample_ns`: expected device time of one sample. `most`: samples that one play may queue.
-    burst_control(const settings& rules, double sample_ns, bool is_dense, bool has_clock, std::size_t most)
+    burst_control(const settings& rules, double sample_ns, bool has_clock, std::size_t most)
         : recovery_(rules.recovery), pause_(has_clock ? rules.pause : nanoseconds{0}) {
-        const auto length = static_cast<double>((is_dense ? rules.dense_burst : rules.burst).count());
+        const auto length = static_cast<double>(rules.burst.count());
         samples_ = static_cast<std::size_t>(std::clamp(length / sample_ns, 1.0, static_cast<double>(most)));
     }
 
     [[nodiscard]] std::size_t samples() const noexcept { return samples_; }
     [[nodiscard]] nanoseconds pause() const noexcept { return pause_; }
 
-    /// Learns from one burst: which of its samples were clean, in order. Returns whether it ran into the cap, that
-    /// is, whether it ended disturbed; one low reading in the middle or a slow start is no cap.
-    bool observe(const std::vector<bool>& clean) {
-        if (clean.empty() || clean.back()) return false;
-        const auto last_clean = std::find(clean.rbegin(), clean.rend(), true);
-        const auto good = static_cast<std::size_t>(std::distance(last_clean, clean.rend()));
-        if (good > 0) {
-            // It was fast for a while: stop before the cap, and rest a little longer.
-            samples_ = std::min(samples_, good);
-            pause_ = std::min(recovery_, pause_ * 2);
-        } else {
-            // It never was: the device had not recovered.
-            samples_ = std::max<std::size_t>(1, samples_ / 2);
-            pause_ = recovery_;
+    /// Learns from one burst. Returns whether the device was at its cap; one low sample in the middle is no cap.
+    bool observe(const burst_clocks& seen) {
+        if (!seen.uncapped_before) {
+            pause_ = recovery_; // it had not recovered from what came before
+            return true;
         }
+        const bool fell = !seen.clean.empty() && !seen.clean.back();
+        if (seen.uncapped_after && !fell) return false;
+        const auto last_clean = std::find(seen.clean.rbegin(), seen.clean.rend(), true);
+        const auto good = static_cast<std::size_t>(std::distance(last_clean, seen.clean.rend()));
+        // Stop before the cap, and rest longer. Without a clean sample, or without a sign where it was, halve.
+        const std::size_t shorter = fell && good > 0 ? good : samples_ / 2;
+        samples_ = std::max<std::size_t>(1, std::min(samples_, shorter));
+        pause_ = std::min(recovery_, pause_ * 2);
         return true;
     }
 

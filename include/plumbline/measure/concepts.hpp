@@ -33,6 +33,9 @@ struct recording_request {
 /// record() prepares a sample (captures a graph, or just remembers the launches), untimed. play() queues `samples`
 /// samples, all of them in the queue before the first event can fire, waits for the end, and returns one entry for
 /// each. It throws plumbline::error if the device failed, and never leaves a held stream behind.
+///
+/// Optional: `double read_clock_mhz()`, the clock of the device with nothing but a short kernel running; and
+/// `spin(std::chrono::nanoseconds)`, which occupies the device, for planted slowdowns.
 template <class B>
 concept backend = requires(B& b, const B& c, const launch& one, const recording_request& how,
                            typename B::recording& tape, std::size_t samples, std::chrono::nanoseconds pause) {

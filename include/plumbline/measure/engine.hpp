@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,13 +65,17 @@ public:
         return {outcome};
     }
 
-    /// Marks samples again against the reference clock known by now: call it with all results of the session at its
-    /// end, because the reference may have risen after a benchmark was measured. Only samples that carry marks (burst
-    /// regime on a device with a clock) are touched.
+    /// Judges results again by the reference clock known by now: call it with all results of the session at its end,
+    /// because the reference may have risen after a benchmark was measured. Then all samples of that benchmark are
+    /// marked. Only results that carry marks (burst regime on a device with a clock) are touched.
     void settle(std::vector<result::result>& results, const settings& rules = {}) const {
         for (result::result& each : results) {
             for (result::session_result& s : each.sessions) {
-                if (!s.clean.empty() && s.cycles.size() == s.samples.size()) mark_by_clock(s, reference_, rules);
+                const auto marker = s.state.find("marker_clock_mhz");
+                if (s.clean.empty() || marker == s.state.end()) continue;
+                if (reference_.reached(std::get<double>(marker->second), rules.uncapped_clock)) continue;
+                s.clean.assign(s.samples.size(), false);
+                count_clean(s, rules);
             }
         }
     }
@@ -121,9 +127,26 @@ private:
                             " ns: the launch does no work that the timer can see, or the timer is broken");
             }
             timed_ns_ += each.elapsed_ns;
-            if (each.clock_mhz) reference_.add(*each.clock_mhz);
         }
         return taken;
+    }
+
+    /// The device's clock with nothing but a short kernel running, where the backend can tell: it distinguishes a
+    /// device at its power cap from work that runs at a lower clock by its nature.
+    [[nodiscard]] std::optional<double> read_marker() {
+        if constexpr (requires(B & b) {
+                          { b.read_clock_mhz() } -> std::convertible_to<double>;
+                      }) {
+            if (!on_->has_clock()) return std::nullopt;
+            const double mhz = on_->read_clock_mhz();
+            reference_.add(mhz);
+            return mhz;
+        }
+        return std::nullopt;
+    }
+
+    [[nodiscard]] bool uncapped(const std::optional<double>& marker, const settings& rules) const {
+        return !marker || reference_.reached(*marker, rules.uncapped_clock);
     }
 
     void run_kernel(const benchmark<B>& what, const options& how, result::result& outcome) {
@@ -147,7 +170,7 @@ private:
             if (sustained)
                 sample_sustained(plan, how, taken, session);
             else
-                sample_bursts(plan, what.what, how, taken);
+                sample_bursts(plan, how, taken);
         } catch (...) {
             taken.write(session, reference_, how.rules);
             throw;
@@ -233,23 +256,19 @@ private:
     }
 
     /// Bursts with rests between them until the stop rule is met or the budget is spent; at least one burst.
-    void sample_bursts(planned_tape& plan, const workload::description& what, const options& how, tally& taken) {
+    void sample_bursts(planned_tape& plan, const options& how, tally& taken) {
         const settings& rules = how.rules;
-        const bool is_dense = dense(what, rules);
-        burst_control control(rules, plan.sample_ns, is_dense, on_->has_clock(), plan.most);
+        const std::size_t lead_in = on_->has_clock() ? std::min(rules.lead_in, plan.most - 1) : 0;
+        burst_control control(rules, plan.sample_ns, on_->has_clock(), plan.most - lead_in);
+        while (reference_.mhz() <= 0 && read_marker()) {
+        }
         const nanoseconds start = now_();
         for (;;) {
             const std::size_t room = rules.max_samples - std::min(rules.max_samples, taken.size());
             const std::size_t count = std::clamp<std::size_t>(room, 1, control.samples());
-            const std::vector<sample> burst = play(plan.tape, count);
-            taken.add(burst);
-            std::vector<bool> clean;
-            for (const sample& each : burst) {
-                clean.push_back(!each.clock_mhz || reference_.clean(*each.clock_mhz, rules));
-            }
-            const bool capped = control.observe(clean);
-            rest_.worked(now_(), capped ? rules.recovery : is_dense ? rules.settle : rules.pause);
-            if (precise_enough(taken.clean_times(reference_, rules), rules)) return;
+            const bool capped = play_burst(plan, lead_in, count, rules, control, taken);
+            rest_.worked(now_(), capped ? rules.recovery : rules.pause);
+            if (precise_enough(taken.clean_times(rules), rules)) return;
             const bool out_of_time = now_() - start + control.pause() >= how.time.total;
             if (out_of_time || taken.size() >= rules.max_samples) {
                 taken.flag(result::flag::budget_exhausted);
@@ -257,6 +276,26 @@ private:
             }
             idle(control.pause());
         }
+    }
+
+    /// One burst between two readings of the device's clock. Returns whether the device was at its cap.
+    bool play_burst(planned_tape& plan, std::size_t lead_in, std::size_t count, const settings& rules,
+                    burst_control& control, tally& taken) {
+        burst_clocks seen;
+        std::optional<double> before = read_marker();
+        if (!uncapped(before, rules)) {
+            idle(rules.recovery); // once: a device that stays at its cap is measured there, and marked
+            before = read_marker();
+        }
+        seen.uncapped_before = uncapped(before, rules);
+        std::vector<sample> burst = play(plan.tape, lead_in + count);
+        seen.uncapped_after = uncapped(read_marker(), rules);
+        burst.erase(burst.begin(), burst.begin() + static_cast<std::ptrdiff_t>(lead_in));
+        taken.add(burst, seen.uncapped_before);
+        if (before && seen.uncapped_before) taken.marker(*before);
+        const std::vector<bool> all = taken.clean(rules);
+        seen.clean.assign(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
+        return control.observe(seen);
     }
 
     /// Back to back for `ramp` (not sampled: the clock is still falling to what the cap leaves) and `sustained`.
@@ -302,10 +341,7 @@ private:
         if (found.metrics.empty()) throw error("the procedure returned no metric");
         std::vector<result::result> outcomes;
         for (const metric& each : found.metrics) {
-            for (const sample& s : each.raw) {
-                timed_ns_ += s.elapsed_ns;
-                if (s.clock_mhz) reference_.add(*s.clock_mhz);
-            }
+            for (const sample& s : each.raw) timed_ns_ += s.elapsed_ns;
             outcomes.push_back(metric_result(each, found, prototype, on_->timer_resolution_ns(), how.rules));
         }
         return outcomes;

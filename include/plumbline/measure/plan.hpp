@@ -34,11 +34,6 @@ namespace measure {
     return rounds <= limit && affordable ? rounds : least;
 }
 
-/// Whether work is dense: bound by arithmetic on the matrix units, which reaches the power cap within milliseconds.
-[[nodiscard]] inline bool dense(const workload::description& what, const settings& rules) {
-    return what.bytes > 0 && what.flop / what.bytes >= rules.dense_intensity;
-}
-
 } // namespace measure
 
 PLUMBLINE_NAMESPACE_END

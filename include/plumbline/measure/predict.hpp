@@ -70,14 +70,13 @@ private:
 
     /// Bursts until there are min_clean samples, each at least min_sample long, with pauses between them.
     [[nodiscard]] double burst_seconds(const workload::description& what) const {
-        const bool is_dense = dense(what, rules_);
         // 5e14 FLOP/s and 3e12 bytes/s: the order of magnitude of a data-centre GPU. Only long launches notice.
         const double one = std::max(what.flop / 5e14, what.bytes / 3e12);
         const double sample = std::max(as_seconds(rules_.min_sample), one);
-        const double burst = as_seconds(is_dense ? rules_.dense_burst : rules_.burst);
-        const double per_burst = std::max(1.0, std::floor(burst / sample));
+        const double per_burst = std::max(1.0, std::floor(as_seconds(rules_.burst) / sample));
         const double bursts = std::ceil(static_cast<double>(rules_.min_clean) / per_burst);
-        return bursts * per_burst * sample + (bursts - 1) * as_seconds(rules_.pause);
+        const double taken = bursts * (per_burst + static_cast<double>(rules_.lead_in));
+        return taken * sample + (bursts - 1) * as_seconds(rules_.pause);
     }
 
     settings rules_;

@@ -36,14 +36,19 @@ struct settings {
     double precision = 0.005;      ///< stop when the interval of the median is within this share of it
     double confidence = 0.95;      ///< of that interval
 
-    nanoseconds burst{std::chrono::milliseconds{8}};       ///< device time of one burst
-    nanoseconds dense_burst{std::chrono::milliseconds{4}}; ///< the same for dense matrix work
-    double dense_intensity = 64;                           ///< FLOP per byte from which work counts as dense
-    double clean_clock = 0.99;                             ///< share of the reference clock a clean sample reaches
+    nanoseconds burst{std::chrono::milliseconds{8}}; ///< device time of one burst, at most; one sample at least
+    std::size_t lead_in = 1; ///< samples at the start of each burst that are not taken: the clock still ramps up
+
+    /// A device is uncapped when its clock, read with nothing but a short kernel running, reaches this share of the
+    /// session's reference clock.
+    double uncapped_clock = 0.99;
+    /// A clean sample reaches this share of the highest steady clock that the same work has reached. Matrix work runs
+    /// at a lower clock than the idle device from its first microsecond on (H200: 1600 to 1820 of 1980 MHz) and moves
+    /// by 1 % there; at the power cap it loses another 5 % and more.
+    double clean_clock = 0.97;
 
     nanoseconds touch{std::chrono::milliseconds(300)};      ///< host time for running the other buffer sets once
     nanoseconds pause{std::chrono::milliseconds{60}};       ///< idling between bursts
-    nanoseconds settle{std::chrono::milliseconds{300}};     ///< idling after a dense benchmark, before the next one
     nanoseconds recovery{std::chrono::milliseconds{1000}};  ///< idling after work that reached the power cap
     nanoseconds sustained{std::chrono::milliseconds{3000}}; ///< length of a sustained benchmark
     nanoseconds ramp{std::chrono::milliseconds{1000}};      ///< its first part, which is not sampled

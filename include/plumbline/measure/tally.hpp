@@ -38,15 +38,8 @@ inline void add_flag(result::session_result& session, const std::string& flag) {
     }
 }
 
-/// Marks each sample clean or not by its mean clock (cycles over time), and sets or clears the flag "throttled", which
-/// says that there were too few clean ones.
-inline void mark_by_clock(result::session_result& session, const reference_clock& reference, const settings& rules) {
-    session.clean.assign(session.samples.size(), true);
-    for (std::size_t i = 0; i < session.samples.size(); ++i) {
-        const double mhz = session.cycles[i] / session.samples[i] * 1e3;
-        // The division is not exact; a sample at the very limit must not change sides by its last bit.
-        session.clean[i] = reference.clean(mhz * (1 + 1e-12), rules);
-    }
+/// Counts the clean samples and sets or clears the flag "throttled", which says that there were too few of them.
+inline void count_clean(result::session_result& session, const settings& rules) {
     const auto count = std::count(session.clean.begin(), session.clean.end(), true);
     const std::size_t needed = std::min(rules.min_clean, session.samples.size());
     session.state["clean_samples"] = static_cast<std::int64_t>(count);
@@ -59,22 +52,40 @@ class tally {
 public:
     tally(std::size_t launches, double resolution_ns) : launches_(launches), resolution_ns_(resolution_ns) {}
 
-    void add(const std::vector<sample>& more) { raw_.insert(raw_.end(), more.begin(), more.end()); }
+    /// Adds the samples of one burst; `uncapped`: whether the device was at its reference clock before it.
+    void add(const std::vector<sample>& more, bool uncapped = true) {
+        raw_.insert(raw_.end(), more.begin(), more.end());
+        uncapped_.insert(uncapped_.end(), more.size(), uncapped);
+        for (const sample& each : more) {
+            if (each.clock_mhz && uncapped) own_.add(*each.clock_mhz);
+        }
+    }
     void flag(const char* name) { flags_.push_back(name); }
+
+    /// The device's own clock was read; the lowest before a burst that counted as uncapped is kept.
+    void marker(double mhz) { marker_mhz_ = marker_mhz_ > 0 ? std::min(marker_mhz_, mhz) : mhz; }
 
     /// The samples were taken at the power cap on purpose: they carry no marks.
     void at_the_cap() { capped_ = true; }
 
     [[nodiscard]] std::size_t size() const noexcept { return raw_.size(); }
 
-    /// Times per launch of the clean samples.
-    [[nodiscard]] std::vector<double> clean_times(const reference_clock& reference, const settings& rules) const {
-        std::vector<double> times;
-        for (const sample& each : raw_) {
-            if (!each.clock_mhz || reference.clean(*each.clock_mhz, rules))
-                times.push_back(per_launch(each.elapsed_ns));
+    /// Whether each sample is clean, as far as is known by now: the device was uncapped, and the clock inside the
+    /// sample is what this work reaches on it.
+    [[nodiscard]] std::vector<bool> clean(const settings& rules) const {
+        std::vector<bool> marks;
+        for (std::size_t i = 0; i < raw_.size(); ++i) {
+            const bool usual = !raw_[i].clock_mhz || own_.reached(*raw_[i].clock_mhz, rules.clean_clock);
+            marks.push_back(uncapped_[i] && usual);
         }
-        return times;
+        return marks;
+    }
+
+    /// Times per launch of the clean samples.
+    [[nodiscard]] std::vector<double> clean_times(const settings& rules) const {
+        std::vector<double> times;
+        for (const sample& each : raw_) times.push_back(per_launch(each.elapsed_ns));
+        return marked(times, clean(rules));
     }
 
     /// Writes samples, cycles, marks, flags and readings into the session's result.
@@ -98,7 +109,11 @@ public:
         if (clocks.size() == raw_.size()) {
             session.state["sm_clock_mhz"] = stats::mean(clocks);
             session.state["reference_clock_mhz"] = reference.mhz();
-            if (!capped_) mark_by_clock(session, reference, rules);
+            if (marker_mhz_ > 0) session.state["marker_clock_mhz"] = marker_mhz_;
+            if (!capped_) {
+                session.clean = clean(rules);
+                count_clean(session, rules);
+            }
         } else {
             session.cycles.clear(); // one for each sample or none
         }
@@ -117,7 +132,10 @@ private:
     std::size_t launches_;
     double resolution_ns_;
     bool capped_ = false;
+    double marker_mhz_ = 0;
+    reference_clock own_; ///< of this work on an uncapped device
     std::vector<sample> raw_;
+    std::vector<bool> uncapped_; ///< one for each sample
     std::vector<std::string> flags_;
 };
 

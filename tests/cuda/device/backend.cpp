@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "device.hpp"
+#include "plumbline/cuda/kernel_names.hpp"
 #include "plumbline/stats/descriptive.hpp"
 
 using namespace plumbline;
@@ -187,6 +189,27 @@ TEST_CASE("a planted spin costs what it says") {
                 (lengths[2] - lengths[0]) / 1e3, (lengths[3] - lengths[0]) / 1e3);
     CHECK(lengths[1] - lengths[0] == doctest::Approx(2000).epsilon(0.6));
     CHECK(lengths[3] - lengths[0] == doctest::Approx(10000).epsilon(0.15));
+}
+
+TEST_CASE("what is enqueued can be told by name without running it") {
+    cuda::backend& on = device();
+    const cuda::device_memory memory(64);
+    const auto names = cuda::kernel_names(on, [&] {
+        cuda::kernels::nothing(on.stream());
+        cuda::check(cudaMemsetAsync(memory.data(), 0, 64, on.stream()), "cudaMemsetAsync");
+        on.spin(1us);
+    });
+    int driver_version = 0;
+    REQUIRE(cudaDriverGetVersion(&driver_version) == cudaSuccess);
+    if (driver_version >= 12030) {
+        REQUIRE(names.size() == 3);
+        CHECK(names[0].find("nothing") != std::string::npos);
+        CHECK(names[1] == "memset");
+        CHECK(names[2].find("spin") != std::string::npos);
+    }
+    CHECK(cuda::kernel_names(on, [&] { on.synchronize(); }).empty());
+    CHECK(cuda::kernel_names(on, [] {}).empty());
+    require_usable();
 }
 
 TEST_CASE("what a backend shares is made once") {

@@ -23,8 +23,8 @@ std::optional<result::evidence> verified(const std::string& id) {
         cuda::gemm product(on, p, slots);
         product.verify(on);
         const result::evidence ran = product.evidence(on);
-        std::printf("  %-44s %s, %s\n", id.c_str(), ran.implementation.c_str(),
-                    to_string(ran.parts.at("operation")).c_str());
+        std::printf("  %-44s %s, %s, %s\n", id.c_str(), ran.implementation.c_str(),
+                    to_string(ran.parts.at("operation")).c_str(), ran.kernels.empty() ? "?" : ran.kernels[0].c_str());
         return ran;
     } catch (const unsupported_error& refused) {
         std::printf("  %-44s not offered: %s\n", id.c_str(), refused.what());
@@ -109,6 +109,9 @@ TEST_CASE("the evidence says how it was computed") {
     CHECK(bf16->implementation.find("lt/id") == 0);
     CHECK(part(*bf16, "position") == "0");
     CHECK(bf16->parts.count("alarm") == 0);
+    int driver_version = 0;
+    REQUIRE(cudaDriverGetVersion(&driver_version) == cudaSuccess);
+    if (driver_version >= 12030) CHECK_FALSE(bf16->kernels.empty());
     const auto fp32 = verified("gemm/fp32/tn/m512n512k512");
     REQUIRE(fp32.has_value());
     CHECK(part(*fp32, "input") != "tf32");

@@ -196,7 +196,7 @@ inline cold_start start_cold(int device) {
 }
 
 /// cold_context: metric "time"; cold_first_launch: metrics "time" (program's code) and "library". Each sample is a
-/// fresh process of about a second.
+/// fresh process of about a second, so a short budget allows one; several sessions give several.
 [[nodiscard]] inline measure::procedure_result cold(backend& on, bool context, const measure::budget& time) {
     std::vector<double> first;
     std::vector<double> second;
@@ -205,7 +205,7 @@ inline cold_start start_cold(int device) {
         if (!context) second.push_back(taken.library);
         return context ? taken.context : taken.first_launch;
     };
-    first = repeat(time, 3, once, 10);
+    first = repeat(time, 1, once, 10);
     measure::procedure_result found;
     found.metrics.push_back(time_metric("time", std::move(first)));
     if (!context) found.metrics.push_back(time_metric("library", std::move(second)));
