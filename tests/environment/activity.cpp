@@ -87,17 +87,39 @@ TEST_CASE("work from before the first look is not held against the run") {
     CHECK(nvidia::foreign_load_between(before, after, {{self}, 0}).found == nvidia::foreign_load::no);
 }
 
+TEST_CASE("our own utilisation between two benchmarks is not held against anybody") {
+    bench b;
+    b.gpu.busy = 98; // the benchmark before
+    const auto before = b.look();
+    b.gpu.work = {b.sample(self, 1000, 99)};
+    const auto after = b.look(&before);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::nullopt}).found == nvidia::foreign_load::no);
+    b.gpu.work.reset();
+    b.gpu.processes.reset();
+    const auto blind = b.look();
+    CHECK(nvidia::foreign_load_between(blind, blind, {{self}, std::nullopt}).found == nvidia::foreign_load::unknown);
+}
+
+TEST_CASE("a process that came without working is no load where work can be read") {
+    bench b;
+    const auto before = b.look();
+    b.gpu.processes = {b.process(self), b.process(600)};
+    b.gpu.work = {b.sample(self, 1000, 99)};
+    const auto after = b.look(&before);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::nullopt}).found == nvidia::foreign_load::no);
+}
+
 TEST_CASE("in a container our own number is another one: one worker may be us, two cannot both be") {
     bench b;
     const auto before = b.look();
     b.gpu.work = {b.sample(90001, 1000, 99)};
     b.gpu.memory_used = 2 * gib;
     auto after = b.look(&before);
-    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found ==
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib), true}).found ==
           nvidia::foreign_load::no);
     b.gpu.work->push_back(b.sample(90002, 1000, 40));
     after = b.look(&before);
-    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib)}).found ==
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(2 * gib), true}).found ==
           nvidia::foreign_load::yes);
 }
 
@@ -128,19 +150,20 @@ TEST_CASE("without any list, memory beyond our own and utilisation before us dec
     const auto before = b.look();
     b.gpu.memory_used = 3 * gib;
     const auto after = b.look();
-    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(3 * gib)}).found ==
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(3 * gib), true}).found ==
           nvidia::foreign_load::no);
-    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(gib)}).found == nvidia::foreign_load::yes);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, std::int64_t(gib), true}).found ==
+          nvidia::foreign_load::yes);
     CHECK(nvidia::foreign_load_between(before, after, {{self}, std::nullopt}).found == nvidia::foreign_load::unknown);
     // Somebody freed memory while we ran.
     CHECK(nvidia::foreign_load_between(after, before, {{self}, 0}).found == nvidia::foreign_load::yes);
     // The small context of a tool that lists GPUs is no load.
     b.gpu.memory_used = 3 * gib + (300ull << 20);
-    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::int64_t(3 * gib)}).found ==
+    CHECK(nvidia::foreign_load_between(before, b.look(), {{self}, std::int64_t(3 * gib), true}).found ==
           nvidia::foreign_load::no);
     b.gpu.busy = 40;
     const auto busy = b.look();
-    const auto finding = nvidia::foreign_load_between(busy, busy, {{self}, 0});
+    const auto finding = nvidia::foreign_load_between(busy, busy, {{self}, 0, true});
     CHECK(finding.found == nvidia::foreign_load::yes);
     CHECK(finding.why.find("40 % busy before") != std::string::npos);
 }

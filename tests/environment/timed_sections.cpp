@@ -95,6 +95,7 @@ TEST_CASE("what was measured while somebody else worked is marked, and says who"
 
     session quiet;
     quiet.in_every_launch = [&] { quiet.machine.nvml->gpus[0].work = {{4242, 10, 90, 0, 0, 0}}; };
+    quiet.machine.nvml->gpus[0].busy = 100; // by ourselves, a benchmark ago
     const auto clean = quiet.run().sessions.at(0);
     CHECK(std::find(clean.flags.begin(), clean.flags.end(), plumbline::result::flag::foreign_load) ==
           clean.flags.end());
@@ -106,11 +107,14 @@ TEST_CASE("a parent around a child: what is left of memory and utilisation is so
     make_server(m);
     m.nvml->gpus[0].work.reset();
     m.nvml->gpus[0].processes.reset();
-    nvidia::watch watch(m.host, {{}, 0});
+    nvidia::watch watch(m.host, {{}, 0, true});
     CHECK(watch.since_last().found == nvidia::foreign_load::no);
     m.nvml->gpus[0].memory_used = 20ull << 30;
     CHECK(watch.since_last().found == nvidia::foreign_load::yes);
     CHECK(watch.since_last().found == nvidia::foreign_load::no); // from the last look on
+    m.nvml->gpus[0].busy = 30;
+    CHECK(watch.since_last().found == nvidia::foreign_load::no);  // busy now, but not before
+    CHECK(watch.since_last().found == nvidia::foreign_load::yes); // and now before this stretch
     m.host.nvml = nullptr;
     nvidia::watch blind(m.host);
     CHECK(blind.since_last().found == nvidia::foreign_load::unknown);

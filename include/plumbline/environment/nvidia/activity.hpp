@@ -132,6 +132,9 @@ work_since(const nvml_api& api, device_handle gpu, std::uint64_t since_us, std::
 struct own_share {
     std::set<unsigned> pids;                 ///< this process and its children
     std::optional<std::int64_t> bytes_grown; ///< how much device memory they took between the two looks
+    /// Nothing of ours ran in the second before the first look, the driver's longest sample period, so utilisation
+    /// seen there is somebody else's. Between two benchmarks of one process it is our own, and says nothing.
+    bool idle_before = false;
 };
 
 /// Memory that may come and go without anybody's work: a context of a tool that lists GPUs.
@@ -190,15 +193,15 @@ namespace detail {
 
 } // namespace detail
 
-/// Whether another process worked on the GPU between two looks. Asked in turn: work per process, lists of processes,
-/// growth of memory in use beyond our own, and utilisation before we started. N/A is unknown, not zero.
+/// Whether another process worked on the GPU between two looks. Asked in turn, the first that knows decides: work per
+/// process, lists of processes, utilisation before we started, growth of memory in use beyond our own. N/A is unknown,
+/// not zero.
 [[nodiscard]] inline load_finding foreign_load_between(const activity& before, const activity& after,
                                                        const own_share& own) {
-    const auto work = detail::from_work(after, own);
-    if (work && work->found == foreign_load::yes) return *work;
-    const auto lists = detail::from_lists(before, after, own);
-    if (lists && lists->found == foreign_load::yes) return *lists;
-    if (before.utilization_percent && *before.utilization_percent >= 5) {
+    if (auto work = detail::from_work(after, own)) return *std::move(work);
+    if (auto lists = detail::from_lists(before, after, own)) return *std::move(lists);
+    const bool looked_at_idle = own.idle_before && before.utilization_percent.has_value();
+    if (looked_at_idle && *before.utilization_percent >= 5) {
         return {foreign_load::yes,
                 "the GPU was " + std::to_string(*before.utilization_percent) + " % busy before this process used it"};
     }
@@ -206,15 +209,11 @@ namespace detail {
         const auto grown = static_cast<std::int64_t>(*after.used_bytes) -
                            static_cast<std::int64_t>(*before.used_bytes) - *own.bytes_grown;
         if (grown > ignored_growth_bytes || grown < -ignored_growth_bytes) {
-            return {foreign_load::yes, "memory in use changed by " +
-                                           environment::detail::shown_bytes(static_cast<double>(std::abs(grown))) +
+            const auto size = static_cast<double>(grown < 0 ? -grown : grown);
+            return {foreign_load::yes, "memory in use changed by " + environment::detail::shown_bytes(size) +
                                            " that is not this process's"};
         }
-    }
-    if (work) return *work;
-    if (lists) return *lists;
-    if (before.used_bytes && after.used_bytes && own.bytes_grown && before.utilization_percent) {
-        return {foreign_load::no, "memory in use and utilisation before show nobody else"};
+        if (looked_at_idle) return {foreign_load::no, "memory in use and utilisation before show nobody else"};
     }
     return {foreign_load::unknown, "neither work per process nor own process in the list can be read here"};
 }

@@ -20,8 +20,8 @@ namespace environment::nvidia {
 /// - In the process that measures, as the hooks of measure::options: `mark` after each benchmark, `readings` for a
 ///   series of states. Foreign work is found where the driver reports work per process.
 /// - In a parent that does not touch the GPU, around each child: everything that is left when the child has ended is
-///   somebody else's, so memory and utilisation count too. Wait a second after the child's end, since utilisation is
-///   that of the driver's last sample period.
+///   somebody else's, so memory and utilisation count too: own_share{{}, 0, true}. Wait a second after the child's end,
+///   since utilisation is that of the driver's last sample period.
 /// The host must outlive it. Without NVML every finding is unknown and there are no readings.
 class watch {
 public:
