@@ -163,7 +163,9 @@ inline std::string hex(std::uint64_t value) {
 inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8>& names) {
     std::string text;
     for (std::size_t bit = 0; bit < names.size(); ++bit) {
-        if ((byte >> bit & 1) != 0) text += (text.empty() ? "" : "+") + std::string(names[bit]);
+        if ((byte >> bit & 1) == 0) continue;
+        if (!text.empty()) text += '+';
+        text += names[bit];
     }
     return text.empty() ? "none" : text;
 }
