@@ -172,13 +172,18 @@ inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8
 
 } // namespace detail
 
+/// Whether a plan computes on tensor cores. Their bit is not set for some TF32 kernels (sm90_xmma_gemm_f32f32_tf32f32,
+/// cuBLAS 13.1), which nothing but tensor cores can run.
+[[nodiscard]] inline bool uses_tensor_cores(std::uint64_t flags) {
+    return (flags & (CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32)) != 0;
+}
+
 /// What is wrong with a plan whatever its time is: tensor cores not used where they were asked for, or TF32 where
 /// fp32 was; "" when nothing.
 [[nodiscard]] inline std::string alarm(workload::dtype type, std::uint64_t flags) {
-    const bool tensor_cores = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
     const bool tf32 = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32) != 0;
     if (type == workload::dtype::fp32) return tf32 ? "computed in TF32: see NVIDIA_TF32_OVERRIDE" : "";
-    return tensor_cores ? "" : "computed without tensor cores";
+    return uses_tensor_cores(flags) ? "" : "computed without tensor cores";
 }
 
 /// What a plan is: "lt/id66/t19/s13/k1/r0/z0/c0/i0/g3/f10202", and its parts. Numbers name the same algorithm only
@@ -195,11 +200,12 @@ inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8
     const std::uint64_t flags = numerical_flags(chosen.algorithm);
     ran.implementation += "/f" + detail::hex(flags);
     ran.parts["numerical_flags"] = detail::hex(flags);
-    ran.parts["tensor_cores"] = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK) != 0;
+    ran.parts["tensor_cores"] = uses_tensor_cores(flags);
     ran.parts["operation"] =
         detail::bit_names(flags & 0xff, {"fma", "hmma", "imma", "dmma", "op4", "op5", "op6", "op7"});
     ran.parts["accumulator"] =
         detail::bit_names(flags >> 8 & 0xff, {"fp16", "fp32", "fp64", "int32", "acc4", "acc5", "acc6", "acc7"});
+    // As cublasLt says it: kernels of the nvjet family call every 16-bit and 8-bit input fp16.
     ran.parts["input"] =
         detail::bit_names(flags >> 16 & 0xff, {"fp16", "bf16", "tf32", "fp32", "fp64", "int8", "e4m3", "e5m2"});
     ran.parts["workspace_bytes"] = static_cast<std::int64_t>(chosen.workspace_bytes);

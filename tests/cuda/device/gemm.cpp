@@ -85,7 +85,6 @@ TEST_CASE("fp8 and int8 run where the device has them, and what is not offered i
     const auto fp8 = verified("gemm/fp8/tn/m256n128k512");
     if (device().device().capability() >= 89) {
         REQUIRE(fp8.has_value());
-        CHECK(part(*fp8, "input") == "e4m3");
         CHECK(part(*fp8, "fast_accumulation") == "true");
         CHECK(verified("gemm/fp8/tn/m4096n512k4096").has_value());
     }
@@ -105,7 +104,6 @@ TEST_CASE("the evidence says how it was computed") {
     REQUIRE(bf16.has_value());
     CHECK(part(*bf16, "tensor_cores") == "true");
     CHECK(part(*bf16, "accumulator") == "fp32");
-    CHECK(part(*bf16, "input") == "bf16");
     CHECK(bf16->implementation.find("lt/id") == 0);
     CHECK(part(*bf16, "position") == "0");
     CHECK(bf16->parts.count("alarm") == 0);
@@ -115,10 +113,15 @@ TEST_CASE("the evidence says how it was computed") {
     const auto fp32 = verified("gemm/fp32/tn/m512n512k512");
     REQUIRE(fp32.has_value());
     CHECK(part(*fp32, "input") != "tf32");
+    CHECK(part(*fp32, "tensor_cores") == "false");
     const auto tf32 = verified("gemm/tf32/tn/m512n512k512");
     REQUIRE(tf32.has_value());
     const char* forced = std::getenv("NVIDIA_TF32_OVERRIDE");
-    if (forced == nullptr || std::string(forced) != "0") CHECK(part(*tf32, "input") == "tf32");
+    if (forced == nullptr || std::string(forced) != "0") {
+        CHECK(part(*tf32, "input") == "tf32");
+        CHECK(part(*tf32, "tensor_cores") == "true");
+        CHECK(tf32->parts.count("alarm") == 0);
+    }
 }
 
 TEST_CASE("a wrong result is caught, in the first and in the last buffer set") {
@@ -181,11 +184,12 @@ TEST_CASE("a search finds a plan at least as fast as the first, and a recorded p
 
 namespace {
 
-/// Device time of one launch in a plain loop: event, `count` launches, event; no hold, no graph.
+/// Device time of one launch in a plain loop: a launch to get going, event, `count` launches, event; no hold, no graph.
 double bare_loop_ns(cuda::gemm& product, std::size_t slots, std::size_t count) {
     cuda::backend& on = device();
     const cuda::event begin = cuda::make_event();
     const cuda::event end = cuda::make_event();
+    product.run(on, slots - 1);
     cuda::check(cudaEventRecord(begin.get(), on.stream()), "cudaEventRecord");
     for (std::size_t i = 0; i < count; ++i) product.run(on, i % slots);
     cuda::check(cudaEventRecord(end.get(), on.stream()), "cudaEventRecord");
@@ -195,29 +199,33 @@ double bare_loop_ns(cuda::gemm& product, std::size_t slots, std::size_t count) {
 
 } // namespace
 
-TEST_CASE("the time of a 4096^3 product is that of a bare event loop within 1 %") {
+TEST_CASE("the time of a 4096^3 product is that of a bare event loop within 1 %, and a graph takes no longer") {
     if (small_tests()) return;
     cuda::backend& on = device();
     const auto p = workload::gemm::parse("gemm/bf16/tn/m4096n4096k4096");
     const std::size_t slots = cuda::gemm::slots(on, p);
     cuda::gemm product(on, p, slots);
-    measure::recording_request how;
-    how.launches = 2;
-    how.slots = slots;
-    auto tape = on.record([&](std::size_t slot) { product.run(on, slot); }, how);
-    std::vector<double> played;
+    std::vector<double> played[2]; // launched one by one, in a graph
     std::vector<double> bare;
-    for (int round = 0; round < 7; ++round) {
-        on.idle(300ms);
-        std::vector<double> burst;
-        for (const measure::sample& each : on.play(tape, 10)) burst.push_back(each.elapsed_ns / 2);
-        played.push_back(stats::median(burst));
-        on.idle(300ms);
+    measure::recording_request how{2, slots, false};
+    auto stream = on.record([&](std::size_t slot) { product.run(on, slot); }, how);
+    how.graph = true;
+    auto graph = on.record([&](std::size_t slot) { product.run(on, slot); }, how);
+    for (int round = 0; round < 9; ++round) {
+        for (auto* tape : {&stream, &graph}) {
+            on.idle(100ms);
+            std::vector<double> burst;
+            for (const measure::sample& each : on.play(*tape, 11)) burst.push_back(each.elapsed_ns / 2);
+            burst.erase(burst.begin()); // the clock still ramps up
+            played[tape == &graph].push_back(stats::median(burst));
+        }
+        on.idle(100ms);
         bare.push_back(bare_loop_ns(product, slots, 20));
     }
-    std::printf("  4096^3 bf16: played %.2f us, bare loop %.2f us\n", stats::median(played) / 1e3,
-                stats::median(bare) / 1e3);
-    CHECK(stats::median(played) == doctest::Approx(stats::median(bare)).epsilon(0.01));
+    std::printf("  4096^3 bf16: launched one by one %.2f us, in a graph %.2f us, bare loop %.2f us\n",
+                stats::median(played[0]) / 1e3, stats::median(played[1]) / 1e3, stats::median(bare) / 1e3);
+    CHECK(stats::median(played[0]) == doctest::Approx(stats::median(bare)).epsilon(0.01));
+    CHECK(stats::median(played[1]) <= 1.01 * stats::median(bare));
 }
 
 TEST_CASE("short products in a graph take no longer than in a held stream") {
