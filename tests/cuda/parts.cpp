@@ -98,8 +98,8 @@ TEST_CASE("a plan that computes otherwise than asked raises an alarm") {
     CHECK(alarm(dtype::fp32, hmma | tf32).find("TF32") != std::string::npos);
     CHECK(alarm(dtype::tf32, hmma | tf32).empty());
     CHECK(alarm(dtype::tf32, fma | tf32).empty()); // seen: 0x40201
-    CHECK(uses_tensor_cores(0x40201));
-    CHECK_FALSE(uses_tensor_cores(0x80201));
+    CHECK(cuda::lt::uses_tensor_cores(0x40201));
+    CHECK_FALSE(cuda::lt::uses_tensor_cores(0x80201));
     for (dtype type : {dtype::tf32, dtype::fp16, dtype::bf16, dtype::fp8, dtype::int8}) {
         CHECK(alarm(type, fma).find("without tensor cores") != std::string::npos);
     }
