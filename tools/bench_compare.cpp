@@ -48,6 +48,7 @@ struct arguments {
     bool environment_only = false;
     bool allow_hardware_diff = false;
     bool brief = false;
+    bool print_policy = false;
     std::string siblings;
     std::string accept;
     std::string into;
@@ -86,6 +87,7 @@ void declare(CLI::App& app, arguments& into) {
     app.add_option("--format", into.format, "text, markdown, json, junit or github")->capture_default_str();
     app.add_option("--output", into.output, "Write the report to this file instead of standard output");
     app.add_option("--policy", into.policy, "Margins, classes, rules and accepted changes: JSON with comments");
+    app.add_flag("--print-policy", into.print_policy, "Print the policy with its defaults, as a start for your own");
     app.add_flag("--strict", into.strict, "Inconclusive results give exit code 5");
     app.add_flag("--environment-only", into.environment_only, "Show what differs in the environment and nothing else");
     app.add_flag("--allow-hardware-diff", into.allow_hardware_diff,
@@ -301,6 +303,11 @@ exit_code run_accept(const CLI::App& app, const arguments& given) {
 }
 
 exit_code run(const CLI::App& app, const arguments& given) {
+    if (given.print_policy) {
+        const std::string text = json::dump(policy_of(given));
+        deliver(given, [&text](std::ostream& out, const report::options&) { out << text; });
+        return exit_code::ok;
+    }
     if (!given.output.empty()) json::check_writable(given.output);
     if (!given.accept.empty()) return run_accept(app, given);
     for (const char* option : {"--into", "--reason", "--who", "--only"}) {

@@ -313,6 +313,18 @@ TEST_CASE("help and version say what they should on standard output") {
     CHECK(version.out == PLUMBLINE_VERSION "\n");
 }
 
+TEST_CASE("the policy is printed with its defaults, and reads back") {
+    const tests::scratch_folder folder;
+    put(folder / "mine.json", R"({"classes": {"kernel": {"margin": 0.02}}})");
+    const outcome printed = run(folder, {"--print-policy", "--policy=mine.json", "--strict"});
+    CHECK(printed.code == 0);
+    put(folder / "whole.json", printed.out);
+    CHECK(run(folder, {"--print-policy", "--policy=whole.json"}).out == printed.out);
+    const auto document = nlohmann::json::parse(printed.out);
+    CHECK(document["classes"]["kernel"]["margin"] == 0.02);
+    CHECK(document["strict"] == true);
+}
+
 TEST_CASE("a report that cannot be written is an error, not a success") {
     const tests::scratch_folder folder;
     json::save(folder / "base.json", baseline_of(1));
