@@ -188,6 +188,7 @@ TEST_CASE("even a budget of nothing gives one burst") {
     const auto results = engine.measure(fake::make({"test/long", 100e6}), how);
     CHECK(results[0].status == result::result_status::ok);
     CHECK(results[0].sessions[0].samples == std::vector<double>{100e6});
+    CHECK_FALSE(flagged(results[0], result::flag::throttled)); // one of one is clean
     CHECK(flagged(results[0], result::flag::budget_exhausted));
 }
 
@@ -318,7 +319,8 @@ TEST_CASE("a procedure gives one result per metric and is given the budget") {
         given = std::chrono::duration_cast<milliseconds>(time.total);
         procedure_result found;
         found.metrics.push_back({"time", "ns", direction::lower, {10, 20}, {{1e6, 1000, {}}, {2e6, 2000, {}}}, {}});
-        found.metrics.push_back({"throughput", "items/s", direction::higher, {3}, {}, {{"workers", std::int64_t{4}}}});
+        found.metrics.push_back(
+            {"throughput", "items/s", direction::higher, {3}, {{1e6, 1000, {}}}, {{"workers", std::int64_t{4}}}});
         found.ran.implementation = "loop";
         found.verified = true;
         found.flags = {result::flag::foreign_load};
@@ -340,6 +342,7 @@ TEST_CASE("a procedure gives one result per metric and is given the budget") {
     CHECK(results[1].what.unit == "items/s");
     CHECK(results[1].what.better == direction::higher);
     CHECK(results[1].what.flop == 0);
+    CHECK(results[1].sessions[0].cycles.empty()); // items have no cycles
     CHECK(whole(results[1], "workers") == 4);
     CHECK(results[0].what.hash() != results[1].what.hash());
     for (const auto& each : results) {
@@ -349,6 +352,23 @@ TEST_CASE("a procedure gives one result per metric and is given the budget") {
         CHECK(flagged(each, result::flag::foreign_load));
         CHECK(std::get<std::string>(each.what.params.at("host_model")) == "Some CPU");
     }
+}
+
+TEST_CASE("cycles are for all samples or for none") {
+    result::session_result session;
+    tally taken(1, 1);
+    taken.add({{1e6, 1000, {}}, {1e6, {}, {}}});
+    taken.write(session, reference_clock(), settings());
+    CHECK(session.samples.size() == 2);
+    CHECK(session.cycles.empty());
+    CHECK(session.clean.empty());
+    CHECK(session.state.count("sm_clock_mhz") == 0);
+
+    procedure_result found;
+    found.metrics.push_back({"time", "ns", direction::lower, {1, 2}, {{1e6, 1000, {}}, {1e6, {}, {}}}, {}});
+    result::result prototype;
+    prototype.sessions.resize(1);
+    CHECK(metric_result(found.metrics[0], found, prototype, 1, settings()).sessions[0].cycles.empty());
 }
 
 TEST_CASE("the CPU model belongs to host-bound workloads only") {

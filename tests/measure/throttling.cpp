@@ -155,13 +155,13 @@ TEST_CASE("samples taken before the reference was known are marked at the end of
     CHECK(flagged(all[0], result::flag::throttled));
     CHECK(disturbed(all[1]) == 0);
     CHECK_FALSE(flagged(all[1], result::flag::throttled));
-    result::result foreign; // from somewhere else: marks, but no cycles to judge them by
+    result::result foreign; // from somewhere else: marks, but no clock to judge them by
     foreign.sessions.resize(1);
     foreign.sessions[0].samples = {1, 2};
     foreign.sessions[0].clean = {true, false};
     all.push_back(foreign);
     engine.settle(all); // settling twice changes nothing
-    CHECK(all[2].sessions[0].clean == std::vector<bool>{true, false});
+    CHECK(all.back().sessions[0].clean == std::vector<bool>{true, false});
     CHECK(std::count(all[0].sessions[0].flags.begin(), all[0].sessions[0].flags.end(), result::flag::throttled) == 1);
 }
 
@@ -178,9 +178,7 @@ TEST_CASE("procedures: those on the host or at the cap do not wait for a cool de
                               {benchmark_class::kernel, true, false}}) {
         fake::backend device;
         engine<fake::backend> engine(device, device.clock());
-        fake::character dense;
-        dense.dense = true;
-        (void)engine.measure(fake::make(dense));
+        (void)engine.measure(fake::make({}));
         device.idles.clear();
         benchmark<fake::backend> what;
         what.what.kind = each.kind;

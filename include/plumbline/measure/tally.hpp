@@ -38,12 +38,11 @@ inline void add_flag(result::session_result& session, const std::string& flag) {
     }
 }
 
-/// Counts the clean samples and sets or clears the flag "throttled", which says that there were too few of them.
+/// Counts the clean samples and adds the flag "throttled" if there are too few of them.
 inline void count_clean(result::session_result& session, const settings& rules) {
     const auto count = std::count(session.clean.begin(), session.clean.end(), true);
     const std::size_t needed = std::min(rules.min_clean, session.samples.size());
     session.state["clean_samples"] = static_cast<std::int64_t>(count);
-    std::erase(session.flags, result::flag::throttled);
     if (static_cast<std::size_t>(count) < needed) add_flag(session, result::flag::throttled);
 }
 
