@@ -90,6 +90,7 @@
 #include "plumbline/environment/nvidia/load.hpp"
 #include "plumbline/environment/nvidia/nvml.hpp"
 #include "plumbline/environment/nvidia/state.hpp"
+#include "plumbline/environment/nvidia/watch.hpp"
 #include "plumbline/environment/presence.hpp"
 #include "plumbline/environment/process.hpp"
 #include "plumbline/environment/python_probe.hpp"
