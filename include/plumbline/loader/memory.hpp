@@ -84,6 +84,12 @@ inline void unmap_pages(std::byte* pages, std::size_t bytes) {
     return {allocate, detail::unmap_pages, true};
 }
 
+/// Memory for batches, and the way to the device where there is one.
+struct transfer {
+    host_memory memory = pageable_memory();
+    device_copy copy;
+};
+
 /// One allocation of host_memory.
 class host_buffer {
 public:

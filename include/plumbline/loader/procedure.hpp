@@ -14,6 +14,7 @@
 #include "plumbline/environment/cgroup.hpp"
 #include "plumbline/loader/data_set.hpp"
 #include "plumbline/loader/limits.hpp"
+#include "plumbline/loader/memory.hpp"
 #include "plumbline/loader/page_cache.hpp"
 #include "plumbline/loader/reference.hpp"
 #include "plumbline/loader/sweep.hpp"
@@ -23,12 +24,6 @@
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace loader {
-
-/// Memory for batches, and the way to the device where there is one.
-struct transfer {
-    host_memory memory = pageable_memory();
-    device_copy copy;
-};
 
 /// Everything one measurement of a loader needs.
 struct loader_case {
