@@ -46,8 +46,9 @@ inline normalisation::normalisation(const augmentation& how) {
 
 /// The inner loops. Pixels are four bytes; rows may be read up to image::padding bytes behind their end.
 struct pixel_kernels {
-    /// One row of input resized to x.outputs() pixels.
-    void (*horizontal)(const std::uint8_t* in, const axis_filter& x, std::uint8_t* out);
+    /// `rows` rows of input, `stride` bytes apart, each resized to x.outputs() pixels; output rows follow each other.
+    void (*horizontal)(const std::uint8_t* in, std::size_t stride, std::size_t rows, const axis_filter& x,
+                       std::uint8_t* out);
     /// Output row `at` from `taps` rows of `width` pixels that lie `stride` bytes apart.
     void (*vertical)(const std::uint8_t* in, std::size_t stride, const std::int16_t* weights, std::size_t taps,
                      std::size_t width, std::uint8_t* out);
@@ -74,8 +75,12 @@ inline void horizontal_pixel(const std::uint8_t* in, const axis_filter& x, std::
     }
 }
 
-inline void horizontal_portable(const std::uint8_t* in, const axis_filter& x, std::uint8_t* out) {
-    for (std::size_t i = 0; i < x.outputs(); ++i) horizontal_pixel(in, x, i, out);
+inline void horizontal_portable(const std::uint8_t* in, std::size_t stride, std::size_t rows, const axis_filter& x,
+                                std::uint8_t* out) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        std::uint8_t* const to = out + r * x.outputs() * image::channels;
+        for (std::size_t i = 0; i < x.outputs(); ++i) horizontal_pixel(in + r * stride, x, i, to);
+    }
 }
 
 inline void vertical_bytes(const std::uint8_t* in, std::size_t stride, const std::int16_t* weights, std::size_t taps,
@@ -124,31 +129,81 @@ inline void convert_portable(const std::uint8_t* in, std::size_t at, const augme
 
 #if defined(__x86_64__)
 
-/// One output pixel: two neighbouring inputs at a time become pairs of 16-bit values, which one multiply-add weighs.
-__attribute__((target("avx2,f16c"), always_inline)) inline __m128i
-horizontal_sum(const std::uint8_t* in, const axis_filter& x, std::size_t i, const __m128i& pairs) {
-    const std::uint8_t* from = in + x.first(i) * image::channels;
-    const std::int16_t* weights = x.weights(i);
-    __m128i sum = _mm_set1_epi32(1 << (axis_filter::weight_bits - 1));
-    for (std::size_t t = 0; t < x.taps(); t += 2) {
-        std::int32_t both = 0;
-        std::memcpy(&both, weights + t, sizeof both);
-        const __m128i pixels = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + t * image::channels));
-        sum = _mm_add_epi32(sum, _mm_madd_epi16(_mm_shuffle_epi8(pixels, pairs), _mm_set1_epi32(both)));
-    }
-    return _mm_srai_epi32(sum, axis_filter::weight_bits);
+/// Two weights in every 32 bits.
+__attribute__((target("avx2,f16c"), always_inline)) inline void spread_weights(const std::int16_t* weights,
+                                                                               __m256i& both) {
+    std::int32_t bits = 0;
+    std::memcpy(&bits, weights, sizeof bits);
+    both = _mm256_set1_epi32(bits);
 }
 
-__attribute__((target("avx2,f16c"))) inline void horizontal_avx2(const std::uint8_t* in, const axis_filter& x,
-                                                                 std::uint8_t* out) {
-    const __m128i pairs = _mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1);
-    std::size_t i = 0;
-    for (; i + 4 <= x.outputs(); i += 4) {
-        const __m128i low = _mm_packs_epi32(horizontal_sum(in, x, i, pairs), horizontal_sum(in, x, i + 1, pairs));
-        const __m128i high = _mm_packs_epi32(horizontal_sum(in, x, i + 2, pairs), horizontal_sum(in, x, i + 3, pairs));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i * image::channels), _mm_packus_epi16(low, high));
+/// One output pixel of two rows, a row in each half of the register: neighbouring inputs become pairs of 16-bit
+/// values, which one multiply-add weighs. `Taps` inputs are loaded at a time, 2 or 4; x.taps() is a multiple of it.
+template <std::size_t Taps>
+__attribute__((target("avx2,f16c"), always_inline)) inline void
+horizontal_sum(const std::uint8_t* upper, const std::uint8_t* lower, const axis_filter& x, std::size_t i,
+               __m256i& sum) {
+    const __m256i first =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 4, -1, 1, -1, 5, -1, 2, -1, 6, -1, 3, -1, 7, -1));
+    const __m256i second =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(8, -1, 12, -1, 9, -1, 13, -1, 10, -1, 14, -1, 11, -1, 15, -1));
+    const std::size_t from = x.first(i) * image::channels;
+    const std::int16_t* const weights = x.weights(i);
+    sum = _mm256_set1_epi32(1 << (axis_filter::weight_bits - 1));
+    __m256i both;
+    for (std::size_t t = 0; t < x.taps(); t += Taps) {
+        const auto* const a = reinterpret_cast<const __m128i*>(upper + from + t * image::channels);
+        const auto* const b = reinterpret_cast<const __m128i*>(lower + from + t * image::channels);
+        __m256i pixels;
+        if constexpr (Taps == 4)
+            pixels = _mm256_setr_m128i(_mm_loadu_si128(a), _mm_loadu_si128(b));
+        else
+            pixels = _mm256_setr_m128i(_mm_loadl_epi64(a), _mm_loadl_epi64(b));
+        spread_weights(weights + t, both);
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(pixels, first), both));
+        if constexpr (Taps == 4) {
+            spread_weights(weights + t + 2, both);
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_shuffle_epi8(pixels, second), both));
+        }
     }
-    for (; i < x.outputs(); ++i) horizontal_pixel(in, x, i, out);
+    sum = _mm256_srai_epi32(sum, axis_filter::weight_bits);
+}
+
+template <std::size_t Taps>
+__attribute__((target("avx2,f16c"))) inline void horizontal_rows_avx2(const std::uint8_t* in, std::size_t stride,
+                                                                      std::size_t rows, const axis_filter& x,
+                                                                      std::uint8_t* out) {
+    const std::size_t out_stride = x.outputs() * image::channels;
+    for (std::size_t r = 0; r < rows; r += 2) {
+        // The last of an odd number of rows is computed twice.
+        const std::size_t below = r + 1 < rows ? r + 1 : r;
+        const std::uint8_t* const upper = in + r * stride;
+        const std::uint8_t* const lower = in + below * stride;
+        std::uint8_t* const to = out + r * out_stride;
+        std::uint8_t* const to_lower = out + below * out_stride;
+        std::size_t i = 0;
+        for (; i + 4 <= x.outputs(); i += 4) {
+            __m256i sum[4];
+            for (std::size_t k = 0; k < 4; ++k) horizontal_sum<Taps>(upper, lower, x, i + k, sum[k]);
+            const __m256i packed =
+                _mm256_packus_epi16(_mm256_packs_epi32(sum[0], sum[1]), _mm256_packs_epi32(sum[2], sum[3]));
+            const std::size_t at = i * image::channels;
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + at), _mm256_castsi256_si128(packed));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to_lower + at), _mm256_extracti128_si256(packed, 1));
+        }
+        for (; i < x.outputs(); ++i) {
+            horizontal_pixel(upper, x, i, to);
+            horizontal_pixel(lower, x, i, to_lower);
+        }
+    }
+}
+
+inline void horizontal_avx2(const std::uint8_t* in, std::size_t stride, std::size_t rows, const axis_filter& x,
+                            std::uint8_t* out) {
+    if (x.taps() % 4 == 0)
+        horizontal_rows_avx2<4>(in, stride, rows, x, out);
+    else
+        horizontal_rows_avx2<2>(in, stride, rows, x, out);
 }
 
 __attribute__((target("avx2,f16c"))) inline void vertical_avx2(const std::uint8_t* in, std::size_t stride,

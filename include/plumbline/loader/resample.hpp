@@ -36,9 +36,7 @@ public:
         // The last filter reads an even number of rows, the last of them perhaps with weight zero.
         const std::size_t rows = down.high - down.low;
         if (resized_.size() < (rows + y_.taps()) * stride) resized_.resize((rows + y_.taps()) * stride);
-        for (std::size_t r = 0; r < rows; ++r) {
-            kernels_.horizontal(from.row(down.low + r), x_, resized_.data() + r * stride);
-        }
+        kernels_.horizontal(from.row(down.low), from.stride(), rows, x_, resized_.data());
         for (std::size_t r = 0; r < how_.size; ++r) {
             const std::uint8_t* const first = resized_.data() + (y_.first(r) - down.low) * stride;
             kernels_.vertical(first, stride, y_.weights(r), y_.taps(), how_.size, row_.data());
