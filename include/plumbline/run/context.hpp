@@ -45,6 +45,9 @@ struct program_settings {
     std::map<std::string, std::string>
         suites; ///< text of the built-in suites by name; must hold "check" for --check=full
 
+    /// What the program was built with: PLUMBLINE_BUILD_FACTS of environment/binary.hpp, said in its main file.
+    scalar_map build;
+
     /// The machine that backends are chosen on and whose variables are read. Empty: this machine.
     std::function<environment::host()> machine;
 };

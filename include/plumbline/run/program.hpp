@@ -125,6 +125,13 @@ template <class... Backends>
 [[nodiscard]] int program(int argc, char** argv, const program_settings& settings, backend_entry<Backends>... entries) {
     std::vector<driver> drivers;
     (drivers.push_back(erase(std::move(entries))), ...);
+    for (driver& each : drivers) {
+        each.machine = [inner = each.machine, name = each.name, build = settings.build](int device) {
+            environment::host machine = inner ? inner(device) : environment::this_machine(name);
+            machine.build = build;
+            return machine;
+        };
+    }
     return detail::run_program(argc, argv, settings, drivers);
 }
 
