@@ -9,6 +9,7 @@
 #include "fake_machine.hpp"
 #include "plumbline/environment/diff.hpp"
 #include "plumbline/environment/epoch.hpp"
+#include "plumbline/environment/storage.hpp"
 
 using namespace plumbline_tests;
 using plumbline::scalar;
@@ -363,6 +364,43 @@ TEST_CASE("an epoch is the boot, the day in UTC and the board, all hashed but th
     make_bare_vm(bare);
     CHECK(env::current_epoch(bare.host, noon).boot.empty());
     CHECK(env::current_epoch(bare.host, noon).board.empty());
+}
+
+TEST_CASE("where data lies is told by its file system and disk, and never by its path") {
+    fake_machine m;
+    make_server(m);
+    m.file("/proc/self/mountinfo", "24 1 8:2 / / rw shared:1 - ext4 /dev/sda2 rw\n"
+                                   "25 24 0:44 / /data/images rw shared:2 - nfs4 server:/export rw\n"
+                                   "26 24 259:1 / /data rw shared:3 - xfs /dev/nvme0n1p1 rw\n");
+    m.file("/sys/dev/block/8:2/queue/rotational", "1\n");
+    m.file("/sys/dev/block/259:1/part", "1\n").file("/sys/dev/block/queue/rotational", "0\n");
+    const auto read = [&](const std::string& path) {
+        plumbline::result::fingerprint f;
+        env::read_data_path(f, m.host, path);
+        for (const auto& [name, entry] : f.attributes) {
+            CHECK(plumbline::to_string(entry.read.value).find("customer") == std::string::npos);
+        }
+        return f;
+    };
+    CHECK(text(read("/home/customer/set"), "data.file_system") == "ext4");
+    CHECK(value(read("/home/customer/set"), "data.rotational") == scalar{std::int64_t{1}});
+    CHECK(text(read("/data/customer"), "data.file_system") == "xfs");
+    CHECK(value(read("/data/customer"), "data.rotational") == scalar{std::int64_t{0}}); // of the disk of the partition
+    CHECK(text(read("/data/images/customer"), "data.file_system") == "nfs4");
+    CHECK(status(read("/data/images/customer"), "data.rotational") == reading_status::absent);
+    CHECK(text(read("/data/images2"), "data.file_system") == "xfs"); // a longer name is another folder
+    m.without("/proc/self/mountinfo");
+    CHECK(status(read("/data"), "data.file_system") == reading_status::absent);
+}
+
+TEST_CASE("settings of NCCL that lie in files change the provenance without being told") {
+    fake_machine m;
+    make_server(m);
+    const auto before = m.fingerprint();
+    m.file("/root/.nccl.conf", "NCCL_P2P_DISABLE=1\n");
+    const auto after = m.fingerprint();
+    CHECK(before.provenance_hash() != after.provenance_hash());
+    CHECK(text(after, "nccl.user_config_file") == env::hashed_id("NCCL_P2P_DISABLE=1"));
 }
 
 TEST_CASE("facts of the build are those of the program, and absent where it does not say them") {

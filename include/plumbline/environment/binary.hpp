@@ -61,10 +61,15 @@ PLUMBLINE_NAMESPACE_END
 #else
 #define PLUMBLINE_DETAIL_ASSERTIONS true
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLUMBLINE_DETAIL_SANITIZED true
-#else
 #define PLUMBLINE_DETAIL_SANITIZED false
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef PLUMBLINE_DETAIL_SANITIZED
+#define PLUMBLINE_DETAIL_SANITIZED true
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#undef PLUMBLINE_DETAIL_SANITIZED
+#define PLUMBLINE_DETAIL_SANITIZED true
+#endif
 #endif
 #if defined(__x86_64__)
 #define PLUMBLINE_DETAIL_ARCHITECTURE "x86_64"

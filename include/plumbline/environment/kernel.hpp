@@ -140,8 +140,12 @@ inline void read_kernel(result::fingerprint& into, const host& machine) {
     etc.config("machine.id", 1, machine_id(machine));
     etc.config("os.name", 1, detail::os_release(machine, "PRETTY_NAME"));
     etc.config("os.version", 1, detail::os_release(machine, "VERSION_ID"));
-    result::reading nccl = read_text(machine, "/etc/nccl.conf");
-    etc.config("nccl.config_file", 1, hashed(nccl));
+    // NCCL takes settings from files as well as from variables; which ones is no more than their hash here.
+    etc.config("nccl.config_file", 1, hashed(read_text(machine, "/etc/nccl.conf")));
+    const auto home = machine.variables.find("HOME");
+    etc.config("nccl.user_config_file", 1,
+               home == machine.variables.end() ? result::reading::absent("HOME: not set")
+                                               : hashed(read_text(machine, home->second + "/.nccl.conf")));
 }
 
 } // namespace environment

@@ -66,8 +66,13 @@ template <class T>
 /// Why an attribute is not known, for the line of a skipped check.
 [[nodiscard]] inline std::string why_unknown(const check_context& on, const std::string& name) {
     const result::attribute* entry = on.fingerprint->find(name);
-    if (entry == nullptr) return name + " was not read";
-    return name + ": " + describe(entry->read);
+    if (entry != nullptr) return name + ": " + describe(entry->read);
+    if (!on.cuda_expected) {
+        for (const char* prefix : {"gpu.", "driver.", "cuda.", "cudnn.", "nvlink.", "pcie."}) {
+            if (name.rfind(prefix, 0) == 0) return "no GPU is measured on this backend";
+        }
+    }
+    return name + " was not read";
 }
 
 /// "13.0" of 13000, the way CUDA's libraries number themselves since CUDA 2.

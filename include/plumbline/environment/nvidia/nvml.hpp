@@ -130,6 +130,11 @@ struct clock_offset { ///< nvmlClockOffset_v1_t
 };
 inline constexpr unsigned clock_offset_version = static_cast<unsigned>(sizeof(clock_offset)) | 1u << 24;
 
+// The sizes that NVML's own header gives on a 64-bit machine: a wrong layout would be read as nonsense, not refused.
+static_assert(sizeof(pci_info) == 68 && sizeof(memory_info) == 40 && sizeof(process_info) == 24);
+static_assert(sizeof(process_sample) == 32 && sizeof(field_value) == 40 && sizeof(mig_attributes) == 40);
+static_assert(sizeof(license_features) == 8 + 3 * 284 && sizeof(fabric_info) == 28 && sizeof(clock_offset) == 24);
+
 /// nvmlClocksEventReasons bits that mean "slower than asked for".
 namespace clock_reason {
 inline constexpr unsigned long long idle = 0x1;
