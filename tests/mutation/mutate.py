@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mutation test of stats/ and compare/: does some test notice when one operator or constant is wrong?
 
-Copies include/ aside, changes one token at a time, compiles the tests that see it (no optimisation, a precompiled
-header) one file after the other until one fails, and reports who survived. A random sample is drawn, seeded, so that a
-run can be repeated. Mutants that do not compile are drawn anew. Mutants that cannot be noticed because they mean the
+Copies include/ aside, changes one token at a time, runs the tests (all but the resampling and the speed) against it until
+one fails, and reports who survived. A random sample is drawn, seeded, so that a run can be repeated. Mutants that do not compile are drawn anew. Mutants that cannot be noticed because they mean the
 same are listed with the reason in equivalent.txt and do not count.
 
   mutate.py [--count 200] [--seed 1] [--jobs 1] [--only REGEX] [--list] [--minimum 95]
@@ -119,10 +118,32 @@ def equivalents():
     return known
 
 
-class Workshop:
-    """A copy of the headers with a precompiled header beside it."""
+# Templates that only the tests instantiate, so that a changed body reaches them.
+INSTANTIATED = {
+    "stats": """
+namespace plumbline { inline namespace v0 { namespace stats {
+using quantile_function = double (&)(double, double);
+template double detectable_shift<quantile_function>(double, double, double, std::size_t, quantile_function);
+template std::optional<std::size_t> sessions_to_detect<quantile_function>(
+    double, const session_precision&, double, std::size_t, quantile_function, std::size_t);
+} } }
+""",
+    "compare": "",
+}
+# Defaults of plain structs are compiled into whoever makes one, so only recompiled tests see them change.
+STRUCT_DEFAULTS = re.compile(r"^(    \w.* = [^;]+;|        \{\"\w+\", \{.*)\s*(///.*)?$")
 
-    def __init__(self, compiler):
+
+class Workshop:
+    """A copy of the headers, the tests compiled once, and a way to run them against a changed header.
+
+    At -O0 nothing is inlined, and every inline function is a weak symbol of which the linker takes the first it meets.
+    So the tests are compiled only once, and a mutant is one object with all functions of the headers
+    (-fkeep-inline-functions, GCC) that is linked before them. What survives that way is judged again by compiling the
+    tests anew.
+    """
+
+    def __init__(self, compiler, shared=None):
         self.compiler = compiler
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="plumbline-mutation-"))
         shutil.copytree(ROOT / "include", self.dir / "include")
@@ -131,26 +152,57 @@ class Workshop:
         standard = "algorithm array cmath cstddef cstdint cstdio fstream functional limits map numeric optional set " \
                    "stdexcept string tuple utility variant vector"
         text = "".join(f"#include <{name}>\n" for name in standard.split())
+        (self.dir / "standard.hpp").write_text(text)
         (self.dir / "first.hpp").write_text(text + "#include <doctest/doctest.h>\n#include <nlohmann/json.hpp>\n")
-        self.compile(["-x", "c++-header", "first.hpp", "-o", "first.hpp.gch"])
-        self.compile(["-c", str(ROOT / "tests/main.cpp"), "-o", "main.o"])
+        for name in ("standard.hpp", "first.hpp"):
+            self.compile(["-x", "c++-header", name, "-o", name + ".gch"])
+        for folder in FOLDERS:
+            headers = sorted((self.dir / "include/plumbline" / folder).glob("*.hpp"))
+            text = "".join(f'#include "plumbline/{folder}/{path.name}"\n' for path in headers)
+            (self.dir / f"{folder}.cpp").write_text(text + INSTANTIATED[folder])
+        self.tests = sorted(f"{folder}/{path.name}" for folder in FOLDERS
+                            for path in (ROOT / "tests" / folder).glob("*.cpp") if path.name not in SLOW)
+        if shared is not None:
+            self.objects = shared.objects
+            return
+        self.objects = []
+        for source in ["main.cpp", *self.tests]:
+            made = str(self.dir / (source.replace("/", "-") + ".o"))
+            self.compile(["-include", "first.hpp", "-c", str(ROOT / "tests" / source), "-o", made])
+            self.objects.append(made)
 
     def compile(self, arguments):
         subprocess.run([self.compiler, *self.flags, *arguments], cwd=self.dir, check=True, stderr=subprocess.DEVNULL,
-                       timeout=300)
+                       timeout=900)
 
-    def fails(self, test):
-        """Whether a test file fails with the headers as they are; None when it does not compile."""
-        try:
-            self.compile(["-include", "first.hpp", str(ROOT / "tests" / test), "main.o", "-o", "test"])
-        except subprocess.CalledProcessError:
-            return None
+    def fails(self):
+        """Whether the program `test` fails."""
         try:
             done = subprocess.run([self.dir / "test", "--abort-after=1", "--no-version"], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, timeout=60)
+                                  stderr=subprocess.DEVNULL, timeout=120)
         except subprocess.TimeoutExpired:
             return True
         return done.returncode != 0
+
+    def fails_linked(self, folder):
+        """Whether a test fails when the functions of a folder's headers are those of now; None: do not compile."""
+        try:
+            self.compile(["-include", "standard.hpp", "-fkeep-inline-functions", "-c", f"{folder}.cpp", "-o", "mutant.o"])
+        except subprocess.CalledProcessError:
+            return None
+        self.compile(["mutant.o", *self.objects, "-o", "test"])
+        return self.fails()
+
+    def fails_compiled(self, tests):
+        """Whether one of the test files fails when compiled with the headers as they are; None: do not compile."""
+        for test in tests:
+            try:
+                self.compile(["-include", "first.hpp", str(ROOT / "tests" / test), self.objects[0], "-o", "test"])
+            except subprocess.CalledProcessError:
+                return None
+            if self.fails():
+                return True
+        return False
 
     def includes(self, test):
         """The headers of ours that a test file sees."""
@@ -168,27 +220,23 @@ class Workshop:
         lines[number] = after
         path.write_text("\n".join(lines), encoding="utf-8")
         try:
-            for test in tests:
-                failed = self.fails(test)
-                if failed is None:
-                    return "invalid"
-                if failed:
-                    return "killed"
-            return "survived"
+            failed = False
+            if not (file in ("compare/policy.hpp", "compare/comparison.hpp") and STRUCT_DEFAULTS.search(before)):
+                failed = self.fails_linked(file.split("/")[0])
+            if failed is False:
+                failed = self.fails_compiled(tests)
+            return "invalid" if failed is None else "killed" if failed else "survived"
         finally:
             path.write_text(good, encoding="utf-8")
 
 
 def order_tests(workshop):
     """For each header the test files that see it, the likeliest first."""
-    names = sorted(f"{folder}/{path.name}" for folder in FOLDERS for path in (ROOT / "tests" / folder).glob("*.cpp")
-                   if path.name not in SLOW)
-    sees = {name: workshop.includes(name) for name in names}
-    headers = {header for seen in sees.values() for header in seen}
+    sees = {name: workshop.includes(name) for name in workshop.tests}
     ordered = {}
-    for header in headers:
+    for header in {header for seen in sees.values() for header in seen}:
         first = [name for name in FIRST.get(header, []) if header in sees.get(name, ())]
-        ordered[header] = first + [name for name in names if header in sees[name] and name not in first]
+        ordered[header] = first + [name for name in workshop.tests if header in sees[name] and name not in first]
     return ordered
 
 
@@ -206,11 +254,13 @@ def run(options):
         print("\n".join(describe(m) for m in counted))
         return 0
     random.Random(options.seed).shuffle(counted)
-    workshops = [Workshop(options.compiler) for _ in range(options.jobs)]
-    tests = order_tests(workshops[0])
-    for name in sorted({name for names in tests.values() for name in names}):
-        if workshops[0].fails(name) is not False:
-            sys.exit(f"tests/{name} fails without any mutation")
+    first = Workshop(options.compiler)
+    workshops = [first] + [Workshop(options.compiler, first) for _ in range(options.jobs - 1)]
+    tests = order_tests(first)
+    for folder in FOLDERS:
+        if first.fails_linked(folder) is not False:
+            sys.exit("a test fails without any mutation")
+    print("the tests pass without a mutation", flush=True)
     outcome = {"killed": 0, "survived": 0, "invalid": 0}
     survivors = []
 
@@ -226,6 +276,9 @@ def run(options):
             if verdict == "survived":
                 survivors.append(mutant)
                 print("survived", describe(mutant), flush=True)
+            done = outcome["killed"] + outcome["survived"]
+            if done % 25 == 0 and verdict != "invalid":
+                print(f"{done} judged, {outcome['killed']} killed", flush=True)
 
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(work, range(options.jobs)))
