@@ -106,6 +106,18 @@ TEST_CASE("interleaved: only complete rounds of the same boot and board count") 
     CHECK_FALSE(only(rounds(five), build::single(five)).has(marker::interleaved));
     CHECK_FALSE(only(build::single(five), rounds(five)).has(marker::interleaved));
     CHECK_FALSE(only(build::single(five), build::single(five)).has(marker::interleaved));
+    // Rounds of one name from two runs, one after the other: no pairs, although boot and board are the same.
+    auto later = rounds(five);
+    for (auto& s : later.sessions) s.started.replace(0, 4, "2027");
+    CHECK_FALSE(only(rounds(five), later).has(marker::interleaved));
+    CHECK_FALSE(only(later, rounds(five)).has(marker::interleaved));
+    auto beside = rounds(five); // each a little after its partner, before the next round
+    for (auto& s : beside.sessions) s.started.insert(s.started.size() - 1, ".5");
+    CHECK(only(rounds(five), beside).has(marker::interleaved));
+    CHECK(only(beside, rounds(five)).has(marker::interleaved));
+    auto touching = rounds(five); // starts when the next round does
+    for (std::size_t i = 0; i + 1 < 5; ++i) touching.sessions[i].started = touching.sessions[i + 1].started;
+    CHECK(only(rounds(five), touching).has(marker::interleaved));
     auto named = rounds(five);
     for (auto& s : named.sessions) s.control += "x";
     CHECK_FALSE(only(rounds(five), named).has(marker::interleaved));

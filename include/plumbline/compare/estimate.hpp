@@ -22,12 +22,26 @@ namespace compare {
 
 namespace detail {
 
-/// The interleaved rounds of a pair of sides: sessions of the same round, boot and board on both.
+/// The interleaved rounds of a pair of sides: sessions of the same round, boot and board on both. None when the rounds
+/// did not follow each other in time: their names agree by chance, they come from different runs.
 struct interleaving {
     std::vector<stats::round> rounds;
     observations base; ///< the sessions that belong to a complete round
     observations candidate;
 };
+
+/// The first and the last start (ISO 8601 in UTC, which sorts as text) among the sessions of a round.
+[[nodiscard]] inline std::pair<std::string, std::string> span_of(const std::vector<const observation*>& base,
+                                                                 const std::vector<const observation*>& candidate) {
+    std::pair<std::string, std::string> span{base.front()->session->started, base.front()->session->started};
+    for (const auto* side : {&base, &candidate}) {
+        for (const auto* o : *side) {
+            span.first = std::min(span.first, o->session->started);
+            span.second = std::max(span.second, o->session->started);
+        }
+    }
+    return span;
+}
 
 [[nodiscard]] inline interleaving find_rounds(const observations& base, const observations& candidate) {
     struct members {
@@ -45,9 +59,11 @@ struct interleaving {
         if (!o.session->control.empty()) rounds[key_of(o)].candidate.push_back(&o);
     }
     interleaving found;
+    std::vector<std::pair<std::string, std::string>> spans; // first and last start of each round
     for (const auto& [name, in] : rounds) {
         if (in.base.empty() || in.candidate.empty()) continue;
         stats::round r;
+        spans.push_back(span_of(in.base, in.candidate));
         for (const auto* o : in.base) {
             r.base.push_back(o->cost);
             found.base.push_back(*o);
@@ -57,6 +73,10 @@ struct interleaving {
             found.candidate.push_back(*o);
         }
         found.rounds.push_back(std::move(r));
+    }
+    std::sort(spans.begin(), spans.end());
+    for (std::size_t i = 1; i < spans.size(); ++i) {
+        if (spans[i].first < spans[i - 1].second) return {};
     }
     return found;
 }

@@ -91,6 +91,7 @@ namespace detail {
             {"s0", number_or_null(from.s0)},
             {"s_e", number_or_null(from.s_e)},
             {"d0", number_or_null(from.d0)},
+            {"d_e", number_or_null(from.d_e)},
             {"floor", number_or_null(from.floor)},
             {"margin", number_or_null(from.margin)},
             {"resolution", number_or_null(from.resolution)}};

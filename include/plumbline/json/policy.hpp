@@ -84,6 +84,7 @@ void policy_fields(Policy& p, F&& f) {
     f("rank_minimum", p.rank_minimum);
     f("resolution_s", p.resolution_s, not_negative);
     f("suspicious_speedup", p.suspicious_speedup, above_one);
+    f("limit_tolerance", p.limit_tolerance, above_one);
     f("board_factor_limit", p.board_factor_limit, fraction);
     f("board_spread", p.board_spread, deviation);
     f("compute_intensity", p.compute_intensity, not_negative);
