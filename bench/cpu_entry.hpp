@@ -8,6 +8,8 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/catalogue.hpp"
+#include "plumbline/environment/binary.hpp"
+#include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/cpu.hpp"
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/run/driver.hpp"
@@ -26,6 +28,11 @@ inline plumbline::run::backend_entry<plumbline::cpu::backend> cpu_entry() {
                                          ": the CPU backend has one device, 0; all processors this process may use");
         }
         return std::make_unique<plumbline::cpu::backend>();
+    };
+    made.machine = [](int) {
+        plumbline::environment::host machine = plumbline::environment::this_machine("cpu");
+        machine.build = PLUMBLINE_BUILD_FACTS;
+        return machine;
     };
     made.identify = [](const environment::host& machine, int) {
         plumbline::result::fingerprint read;
