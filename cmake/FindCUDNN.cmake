@@ -55,7 +55,7 @@ if(CUDNN_LIBRARY)
     string(FIND "${CUDNN_VERSION}." "${_CUDNN_file_version}." _CUDNN_at)
     if(NOT _CUDNN_at EQUAL 0)
       set(_CUDNN_reason "headers in ${CUDNN_INCLUDE_DIR} are ${CUDNN_VERSION}, but the library ${_CUDNN_real} is \
-${_CUDNN_file_version}; set CUDNN_ROOT to one complete installation")
+${_CUDNN_file_version}: set CUDNN_ROOT to one complete installation")
     endif()
   endif()
 endif()

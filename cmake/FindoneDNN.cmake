@@ -34,7 +34,7 @@ set(_oneDNN_reason "")
 if(oneDNN_INCLUDE_DIR AND oneDNN_LIBRARY)
   get_filename_component(_oneDNN_real "${oneDNN_LIBRARY}" REALPATH)
   if(_oneDNN_real MATCHES "\\.so\\.([0-9]+)" AND NOT CMAKE_MATCH_1 EQUAL _oneDNN_MAJOR)
-    set(_oneDNN_reason "headers in ${oneDNN_INCLUDE_DIR} are ${oneDNN_VERSION}, but the library is ${_oneDNN_real}; \
+    set(_oneDNN_reason "headers in ${oneDNN_INCLUDE_DIR} are ${oneDNN_VERSION}, but the library is ${_oneDNN_real}: \
 set oneDNN_ROOT to one complete installation")
   endif()
 endif()
