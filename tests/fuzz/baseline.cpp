@@ -16,6 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (json::dump(json::parse_baseline(once, "again")) != once) tests::broken("the round trip changes something");
     });
     if (!written) tests::broken("what was read cannot be written");
-    tests::compare_and_report(read, read, {});
+    tests::compare_and_report(read, read, {}, size);
     return 0;
 }

@@ -131,12 +131,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rules.strict = from.one_in(2);
     rules.allow_hardware_diff = from.one_in(4);
     rules.rank_minimum = from.below(8);
+    const std::size_t choice = from.byte();
     std::array<result::baseline, 2> sides;
     for (result::baseline& side : sides) {
-        const result::baseline made = baseline_of(from);
-        const bool through = tests::accepted([&] { side = json::parse_baseline(json::dump(made), "made"); });
+        side = baseline_of(from);
+        if (choice % 8 != 0) continue; // writing and reading is slower by far than comparing
+        const bool through = tests::accepted([&] { side = json::parse_baseline(json::dump(side), "made"); });
         if (!through) tests::broken("a baseline cannot be written and read back");
     }
-    tests::compare_and_report(sides[0], sides[1], rules);
+    tests::compare_and_report(sides[0], sides[1], rules, choice);
     return 0;
 }

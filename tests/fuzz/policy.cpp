@@ -19,6 +19,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         slower.results[0] = tests::gemm_result(base.results[0].what.id, {190'000, 191'000});
         return slower;
     }();
-    tests::compare_and_report(base, candidate, read);
+    tests::compare_and_report(base, candidate, read, size);
     return 0;
 }
