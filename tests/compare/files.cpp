@@ -348,3 +348,12 @@ TEST_CASE("siblings: spread, too few, and those that cannot be ranked") {
     const auto named = compare::rank_siblings({{"m1", metric}, {"m2", metric}}, {"mine", slower});
     CHECK(named.machines[2].outstanding.at(0).first == "a#throughput");
 }
+
+TEST_CASE("siblings: a machine nobody has judged") {
+    const compare::sibling m;
+    CHECK(m.rank == 0);
+    CHECK(m.pairs == 0);
+    CHECK(m.ratio == 1);
+    CHECK_FALSE(m.odd);
+    CHECK_FALSE(m.subject);
+}

@@ -297,3 +297,49 @@ TEST_CASE("outcome: names are distinct and complete") {
     CHECK_FALSE(compare::is_tested(verdict::cross_hardware));
     CHECK_FALSE(compare::is_tested(verdict::invalid));
 }
+
+TEST_CASE("outcome: what nobody filled claims nothing") {
+    const compare::finding f;
+    CHECK(f.outcome == verdict::invalid);
+    CHECK(f.better == plumbline::direction::lower);
+    CHECK(f.base.sessions == 0);
+    CHECK(f.base.epochs == 0);
+    CHECK(f.base.spread == 0);
+    CHECK(f.used.s0 == 0);
+    CHECK(f.used.s_e == 0);
+    CHECK(f.used.d0 == 0);
+    CHECK(f.used.d_e == 0);
+    CHECK(f.used.floor == 0);
+    CHECK(f.used.margin == 0);
+    CHECK(f.used.resolution == 0);
+    CHECK_FALSE(f.has(marker::advisory));
+    const compare::estimate e;
+    for (const double zero : {e.hl, e.delta, e.se, e.df, e.low90, e.high90, e.low95, e.high95, e.smallest_detectable}) {
+        CHECK(zero == 0);
+    }
+    for (const double one : {e.p_regressed, e.p_improved, e.adjusted_regressed, e.adjusted_improved}) CHECK(one == 1);
+    const compare::implementation i;
+    CHECK(i.sessions == 0);
+    CHECK(i.value == 0);
+    const compare::mode m;
+    CHECK(m.sessions == 0);
+    CHECK(m.value == 0);
+    const compare::split parts;
+    CHECK(parts.clock == 0);
+    CHECK(parts.cycles == 0);
+    const compare::common_mode common;
+    CHECK(common.shift == 0);
+    CHECK(common.share == 0);
+    CHECK(common.pairs == 0);
+    const compare::board_factor board;
+    CHECK(board.shift == 0);
+    CHECK(board.se == 0);
+    CHECK_FALSE(board.red);
+    const compare::comparison empty;
+    CHECK(empty.tests == 0);
+    CHECK_FALSE(empty.interleaved);
+    CHECK(empty.overall.ratio == 1);
+    CHECK(empty.overall.pairs == 0);
+    CHECK(empty.exit == exit_code::ok);
+    CHECK(empty.count(verdict::regressed) == 0);
+}

@@ -107,7 +107,7 @@ def all_mutants():
 
 
 def equivalents():
-    """Pairs of lines that mean the same, from equivalent.txt: file | before | after | reason."""
+    """Pairs of lines that mean the same, from equivalent.txt; `*` after a line stands for any change of it."""
     known = {}
     path = ROOT / "tests/mutation/equivalent.txt"
     for line in path.read_text(encoding="utf-8").split("\n") if path.exists() else []:
@@ -117,6 +117,13 @@ def equivalents():
                 sys.exit(f"{path}: not 'file ¦ before ¦ after ¦ reason': {line}")
             known[tuple(parts[:3])] = parts[3]
     return known
+
+
+def is_equivalent(mutant, known):
+    file, _, before, after = mutant
+    code = before.split(" //")[0].strip()
+    changed = after.split(" //")[0].strip()
+    return (file, code, changed) in known or (file, code, "*") in known
 
 
 # Templates that only the tests instantiate, so that a changed body reaches them.
@@ -148,7 +155,7 @@ class Workshop:
         self.compiler = compiler
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="plumbline-mutation-"))
         shutil.copytree(ROOT / "include", self.dir / "include")
-        self.flags = ["-std=c++20", "-O0", "-w", f'-DPLUMBLINE_TEST_DATA="{ROOT}/tests/data"',
+        self.flags = ["-std=c++20", "-O0", "-w", "-D_GLIBCXX_ASSERTIONS", f'-DPLUMBLINE_TEST_DATA="{ROOT}/tests/data"',
                       f"-I{self.dir}/include", f"-I{ROOT}/tests/compare"]
         standard = "algorithm array cmath cstddef cstdint cstdio fstream functional limits map numeric optional set " \
                    "stdexcept string tuple utility variant vector"
@@ -251,7 +258,7 @@ def describe(mutant):
 def run(options):
     mutants = [m for m in all_mutants() if re.search(options.only, m[0] + ":" + m[2])]
     known = equivalents()
-    counted = [m for m in mutants if (m[0], m[2].strip(), m[3].strip()) not in known]
+    counted = [m for m in mutants if not is_equivalent(m, known)]
     print(f"{len(mutants)} possible mutants, {len(mutants) - len(counted)} of them known to be equivalent", flush=True)
     if options.list:
         print("\n".join(describe(m) for m in counted))

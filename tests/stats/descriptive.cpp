@@ -58,6 +58,8 @@ TEST_CASE("descriptive: interval of the median by the sign test") {
     CHECK(stats::sign_test_rank(0, 0.95) == 0);
     CHECK(stats::sign_test_rank(4, 0) == 2);   // never beyond the middle
     CHECK(stats::sign_test_rank(2, 0.5) == 1); // exactly 50 % is enough
+    CHECK(stats::sign_test_rank(5, 0) == 3);   // the median itself
+    CHECK(stats::sign_test_rank(5, -3) == 3);  // no less than no confidence
     const auto none = stats::median_interval({1, 2, 3, 4, 5});
     CHECK_FALSE(none.exists());
     CHECK(std::isnan(none.low));
@@ -70,5 +72,15 @@ TEST_CASE("descriptive: interval of the median by the sign test") {
     CHECK(nine.low == 2);
     CHECK(nine.high == 8);
     CHECK(nine.coverage == doctest::Approx(1 - 2 * 10.0 / 512));
-    CHECK(stats::median_interval({9, 8, 7, 6, 5, 4, 3, 2, 1}, 0.5).low == 3); // 2 (1 + 9 + 36)/512 = 18 %, the next 51 %
+    CHECK(stats::median_interval({9, 8, 7, 6, 5, 4, 3, 2, 1}, 0.5).low ==
+          3); // 2 (1 + 9 + 36)/512 = 18 %, the next 51 %
+}
+
+TEST_CASE("descriptive: an interval that nobody found does not exist") {
+    const stats::interval none;
+    CHECK(none.coverage == 0);
+    CHECK_FALSE(none.exists());
+    CHECK(std::isnan(none.low));
+    CHECK(std::isnan(none.high));
+    CHECK(stats::interval{1, 2, 0.5}.exists());
 }

@@ -127,3 +127,19 @@ TEST_CASE("paired: incomplete rounds are left out") {
     CHECK(stats::difference_rounds({}).weight == 0);
     CHECK(stats::difference_rounds({{{1, 1, 1, 1}, {2}}}).weight == Approx(1.25));
 }
+
+TEST_CASE("more: what nobody found is empty") {
+    const stats::two_modes modes;
+    CHECK(modes.threshold == 0);
+    CHECK(modes.low == 0);
+    CHECK(modes.high == 0);
+    CHECK(modes.low_count == 0);
+    CHECK(modes.high_count == 0);
+    const stats::noise_estimate noise;
+    CHECK(noise.df == 0);
+    CHECK(noise.sessions == 0);
+    CHECK(noise.epochs == 0);
+    CHECK(std::isnan(noise.s0));
+    CHECK(std::isnan(noise.s_e));
+    CHECK(stats::paired_differences{}.weight == 0);
+}

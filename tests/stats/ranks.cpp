@@ -174,6 +174,21 @@ TEST_CASE("ranks: rank of the Hodges-Lehmann interval") {
     CHECK(stats::hodges_lehmann_rank(30, 30).coverage != 0.95); // still exact
     CHECK(stats::hodges_lehmann_rank(60, 1, 0.95).k == 0);      // 30 - 1.96 * 17.6 < 1
     CHECK(stats::hodges_lehmann_rank(60, 1, 0.95).coverage == 0);
+    CHECK(stats::hodges_lehmann_rank(60, 1, 0.9).k == 1); // 30 - 1.645 * 17.6 = 1.03
+    CHECK(stats::hodges_lehmann_rank(3, 3, 0).k == 5);    // of nine differences the middle one
+    CHECK(stats::hodges_lehmann_rank(3, 3, -2).k == 5);
+    const stats::shift_rank none;
+    CHECK(none.k == 0);
+    CHECK(none.coverage == 0);
+}
+
+TEST_CASE("ranks: a test that was not made claims nothing") {
+    const stats::rank_test none;
+    CHECK(none.u == 0);
+    CHECK(none.p_greater == 1);
+    CHECK(none.p_less == 1);
+    CHECK(none.p_two_sided == 1);
+    CHECK(none.exact);
 }
 
 TEST_CASE("ranks: Walsh median") {

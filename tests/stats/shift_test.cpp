@@ -113,8 +113,37 @@ TEST_CASE("shift: what could be detected, and with how many sessions") {
     CHECK_FALSE(needed(0.02, {0.01, 1e-2, 4}));          // the epochs alone are too restless
     CHECK_FALSE(needed(0.0001, one, 10));
     CHECK(needed(shift_with(10), one, 10) == std::size_t{10});
+    CHECK(stats::sessions_to_detect(shift_with(1000), one, 0.01, 1, stats::t_upper_quantile) == std::size_t{1000});
+    CHECK_FALSE(stats::sessions_to_detect(shift_with(1001), one, 0.01, 1, stats::t_upper_quantile));
     CHECK(needed(10, {0.01, 0, 0}) == std::size_t{2}); // without a prior one session has no degree of freedom
     const auto with_epochs = needed(0.02, {0.01, 1e-6, 4});
     REQUIRE(with_epochs);
     CHECK(*with_epochs >= *k);
+}
+
+TEST_CASE("shift: what nobody set claims nothing") {
+    const stats::prior known;
+    CHECK(known.s0 == 0);
+    CHECK(known.d0 == 0);
+    CHECK(known.floor == 0);
+    const stats::epoch_term epochs;
+    CHECK(epochs.s_e == 0);
+    CHECK(epochs.base_epochs == 1);
+    CHECK(epochs.candidate_epochs == 1);
+    CHECK(epochs.df == 0);
+    const stats::shift found;
+    CHECK(found.delta == 0);
+    CHECK(found.s_pooled == 0);
+    CHECK(found.s == 0);
+    CHECK(found.se == 0);
+    CHECK(found.df == 0);
+    CHECK(stats::welch_shift({1, 3}, {1, 3}).s == 0);
+    const stats::equivalence_test test;
+    CHECK(test.p_lower == 1);
+    CHECK(test.p_upper == 1);
+    CHECK(test.p == 1);
+    const stats::session_precision one;
+    CHECK(one.s == 0);
+    CHECK(one.epoch_variance == 0);
+    CHECK(one.d0 == 0);
 }

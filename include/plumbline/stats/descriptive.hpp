@@ -97,14 +97,12 @@ namespace detail {
 /// The 1-based rank k of the lower order statistic of the two-sided interval [x(k), x(n-k+1)] of a median, by the
 /// sign test: the largest k with 2 P(Binomial(n, 1/2) < k) <= 1 - confidence; 0 when there is none.
 [[nodiscard]] inline std::size_t sign_test_rank(std::size_t n, double confidence) {
-    double below = 0; // P(Binomial(n, 1/2) < k + 1)
-    std::size_t k = 0;
-    while (2 * (k + 1) <= n) {
+    const double alpha = std::min(1 - confidence, 1.0);
+    double below = 0;               // P(Binomial(n, 1/2) <= k)
+    for (std::size_t k = 0;; ++k) { // ends at the middle at the latest, where twice the tail exceeds 1
         below += detail::fair_binomial(n, k);
-        if (2 * below > 1 - confidence) break;
-        ++k;
+        if (2 * below > alpha) return k;
     }
-    return k;
 }
 
 /// Distribution-free confidence interval of the median between two order statistics (sign test); needs six values

@@ -73,8 +73,8 @@ namespace detail {
         if (s >= at) above += counts[s];
     }
     rank_test test;
-    test.p_greater = std::min(1.0, above / total);
-    test.p_less = std::min(1.0, below / total);
+    test.p_greater = above / total;
+    test.p_less = below / total;
     test.p_two_sided = std::min(1.0, 2 * std::min(test.p_greater, test.p_less));
     return test;
 }
@@ -192,7 +192,7 @@ struct shift_rank {
 
 [[nodiscard]] inline shift_rank hodges_lehmann_rank(std::size_t m, std::size_t n, double confidence = 0.95) {
     if (m == 0 || n == 0) return {};
-    const double alpha = 1 - confidence;
+    const double alpha = std::min(1 - confidence, 1.0);
     if (m + n > exact_rank_limit) {
         const double product = static_cast<double>(m * n);
         const double sd = std::sqrt(product * static_cast<double>(m + n + 1) / 12);
@@ -206,13 +206,12 @@ struct shift_rank {
     const std::size_t smallest = n * (n + 1) / 2; // rank sum where U is 0
     const double total = std::accumulate(counts.begin(), counts.end(), 0.0);
     shift_rank found;
-    double below = 0; // P(U < k)
-    for (std::size_t k = 1; 2 * k <= m * n + 1; ++k) {
-        below += counts[smallest + k - 1] / total;
-        if (2 * below > alpha) break;
-        found = {k, 1 - 2 * below};
+    double below = 0;               // P(U <= k)
+    for (std::size_t k = 0;; ++k) { // ends at the middle at the latest, where twice the tail exceeds 1
+        below += counts[smallest + k] / total;
+        if (2 * below > alpha) return found;
+        found = {k + 1, 1 - 2 * below};
     }
-    return found;
 }
 
 /// Hodges-Lehmann estimate of a shift with its order-statistic interval.
