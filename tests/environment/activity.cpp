@@ -57,6 +57,21 @@ TEST_CASE("memory of a process that is not available is unknown, and more proces
     CHECK(seen.processes->back().used_bytes == gib);
 }
 
+TEST_CASE("a lone worker is somebody else where the list of processes has our own number") {
+    bench b;
+    nvidia::process_info ours{};
+    ours.pid = self;
+    nvidia::process_info other{};
+    other.pid = 777;
+    b.gpu.processes = {ours, other};
+    const auto before = b.look();
+    b.gpu.work = {b.sample(777, 1000, 97)}; // seen on an H200: one report a second, of the busiest process
+    const auto after = b.look(&before);
+    const auto finding = nvidia::foreign_load_between(before, after, {{self}, std::nullopt});
+    CHECK(finding.found == nvidia::foreign_load::yes);
+    CHECK(finding.why == "process 777 kept up to 97 % of the SMs busy");
+}
+
 TEST_CASE("work of another process is foreign load, our own is not") {
     bench b;
     const auto before = b.look();

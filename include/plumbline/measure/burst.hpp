@@ -59,7 +59,8 @@ public:
     burst_control(const settings& rules, double sample_ns, bool has_clock, std::size_t most)
         : recovery_(rules.recovery), pause_(has_clock ? rules.pause : nanoseconds{0}) {
         const auto length = static_cast<double>(rules.burst.count());
-        samples_ = static_cast<std::size_t>(std::clamp(length / sample_ns, 1.0, static_cast<double>(most)));
+        const double wanted = std::max(length / sample_ns, static_cast<double>(rules.min_burst_samples));
+        samples_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, static_cast<double>(most)));
     }
 
     [[nodiscard]] std::size_t samples() const noexcept { return samples_; }

@@ -158,7 +158,7 @@ private:
         outcome.verified = verify(ready, how, session);
         const bool sustained = what.how == regime::sustained;
         planned_tape plan = record(ready, what, how, sustained);
-        rest_.worked(now_(), how.rules.pause);
+        rest_.worked(now_(), how.rules.settle);
         session.state["prepare_seconds"] = preparing.seconds();
 
         tally taken(plan.launches, on_->timer_resolution_ns());
@@ -262,13 +262,14 @@ private:
         burst_control control(rules, plan.sample_ns, on_->has_clock(), plan.most - lead_in);
         while (reference_.mhz() <= 0 && read_marker()) {
         }
+        const std::size_t least_bursts = on_->has_clock() ? rules.min_bursts : 1;
         const nanoseconds start = now_();
-        for (;;) {
+        for (std::size_t bursts = 1;; ++bursts) {
             const std::size_t room = rules.max_samples - std::min(rules.max_samples, taken.size());
             const std::size_t count = std::clamp<std::size_t>(room, 1, control.samples());
             const bool capped = play_burst(plan, lead_in, count, rules, control, taken);
             rest_.worked(now_(), capped ? rules.recovery : rules.pause);
-            if (precise_enough(taken.clean_times(rules), rules)) return;
+            if (bursts >= least_bursts && precise_enough(taken.clean_times(rules), rules)) return;
             const bool out_of_time = now_() - start + control.pause() >= how.time.total;
             if (out_of_time || taken.size() >= rules.max_samples) {
                 taken.flag(result::flag::budget_exhausted);

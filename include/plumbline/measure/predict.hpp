@@ -43,12 +43,13 @@ public:
         const double most = as_seconds(time.total);
         switch (what.kind) {
         case benchmark_class::kernel:
-            return preparation + as_seconds(rules_.pause) + std::min(most, burst_seconds(what));
+            return preparation + as_seconds(rules_.settle) + std::min(most, burst_seconds(what));
         case benchmark_class::sustained:
             return preparation + as_seconds(rules_.ramp + rules_.sustained);
+        case benchmark_class::host:
+            return is_one_of(what, {"launch", "graph_launch", "host_wake"}) ? short_procedure : preparation + most;
         case benchmark_class::training_step:
         case benchmark_class::dataloader:
-        case benchmark_class::host:
         case benchmark_class::imported:
             break; // procedures use what they are given
         }
@@ -63,18 +64,34 @@ public:
     }
 
 private:
-    /// Allocation, inputs, plan choice, touching and the plan of the samples, as seen with operators of a few 100 MB.
-    static constexpr double preparation = 0.35;
+    /// Allocation, inputs, plan choice, touching and the plan of the samples, as seen on an H200 with operators of a
+    /// few 100 MB; a procedure's last sample ends that much after its time.
+    static constexpr double preparation = 0.06;
+    static constexpr double short_procedure = 0.1; ///< hundreds of samples of microseconds
 
     [[nodiscard]] static double as_seconds(nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
 
+    [[nodiscard]] static bool is_one_of(const workload::description& what, std::initializer_list<const char*> kinds) {
+        const auto at = what.params.find("kind");
+        const auto* kind = at == what.params.end() ? nullptr : std::get_if<std::string>(&at->second);
+        return kind != nullptr && std::find(kinds.begin(), kinds.end(), *kind) != kinds.end();
+    }
+
+    /// Seconds of one launch at the order of magnitude of a data-centre GPU. Only long launches notice.
+    [[nodiscard]] static double launch_seconds(const workload::description& what) {
+        const auto at = what.params.find("dtype");
+        const bool fp32 = at != what.params.end() && at->second == scalar(std::string("fp32"));
+        const bool link = is_one_of(what, {"h2d_pinned", "d2h_pinned"});
+        return std::max(what.flop / (fp32 ? 5e13 : 7e14), what.bytes / (link ? 5e10 : 3e12));
+    }
+
     /// Bursts until there are min_clean samples, each at least min_sample long, with pauses between them.
     [[nodiscard]] double burst_seconds(const workload::description& what) const {
-        // 5e14 FLOP/s and 3e12 bytes/s: the order of magnitude of a data-centre GPU. Only long launches notice.
-        const double one = std::max(what.flop / 5e14, what.bytes / 3e12);
-        const double sample = std::max(as_seconds(rules_.min_sample), one);
-        const double per_burst = std::max(1.0, std::floor(as_seconds(rules_.burst) / sample));
-        const double bursts = std::ceil(static_cast<double>(rules_.min_clean) / per_burst);
+        const double sample = std::max(as_seconds(rules_.min_sample), launch_seconds(what));
+        const double per_burst =
+            std::max(static_cast<double>(rules_.min_burst_samples), std::floor(as_seconds(rules_.burst) / sample));
+        const double bursts = std::max(static_cast<double>(rules_.min_bursts),
+                                       std::ceil(static_cast<double>(rules_.min_clean) / per_burst));
         const double taken = bursts * (per_burst + static_cast<double>(rules_.lead_in));
         return taken * sample + (bursts - 1) * as_seconds(rules_.pause);
     }

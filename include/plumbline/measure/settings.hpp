@@ -36,8 +36,10 @@ struct settings {
     double precision = 0.005;      ///< stop when the interval of the median is within this share of it
     double confidence = 0.95;      ///< of that interval
 
-    nanoseconds burst{std::chrono::milliseconds{8}}; ///< device time of one burst, at most; one sample at least
-    std::size_t lead_in = 1; ///< samples at the start of each burst that are not taken: the clock still ramps up
+    nanoseconds burst{std::chrono::milliseconds{8}}; ///< device time of one burst, at most
+    std::size_t min_burst_samples = 3;               ///< unless the clock says that the burst reaches the cap
+    std::size_t min_bursts = 3; ///< on a device with a clock: one burst alone sits on the ramp of the clock
+    std::size_t lead_in = 1;    ///< samples at the start of each burst that are not taken: the clock still ramps up
 
     /// A device is uncapped when its clock, read with nothing but a short kernel running, reaches this share of the
     /// session's reference clock.
@@ -49,6 +51,8 @@ struct settings {
 
     nanoseconds touch{std::chrono::milliseconds(300)};      ///< host time for running the other buffer sets once
     nanoseconds pause{std::chrono::milliseconds{60}};       ///< idling between bursts
+    nanoseconds settle{std::chrono::milliseconds{400}};     ///< idling before the first burst of a benchmark, so that
+                                                            ///< it does not matter what ran before
     nanoseconds recovery{std::chrono::milliseconds{1000}};  ///< idling after work that reached the power cap
     nanoseconds sustained{std::chrono::milliseconds{3000}}; ///< length of a sustained benchmark
     nanoseconds ramp{std::chrono::milliseconds{1000}};      ///< its first part, which is not sampled

@@ -142,20 +142,27 @@ inline constexpr std::int64_t ignored_growth_bytes = std::int64_t{512} << 20;
 
 namespace detail {
 
-/// From reports of work per process. Without our own number among them, numbers are those of another PID namespace:
-/// one worker is then taken for ourselves, more than one cannot all be.
+/// Whether the driver numbers processes as we do: our own number is in a report or in the list of processes.
+[[nodiscard]] inline bool knows_us(const activity& seen, const own_share& own) {
+    const auto ours = [&own](const auto& entry) { return own.pids.count(entry.pid) != 0; };
+    return (seen.work && std::any_of(seen.work->begin(), seen.work->end(), ours)) ||
+           (seen.processes && std::any_of(seen.processes->begin(), seen.processes->end(), ours));
+}
+
+/// From reports of work per process. Where the driver does not know our number, numbers are those of another PID
+/// namespace: one worker is then taken for ourselves, more than one cannot all be.
 [[nodiscard]] inline std::optional<load_finding> from_work(const activity& after, const own_share& own) {
     if (!after.work) return std::nullopt;
-    const bool see_ourselves = std::any_of(after.work->begin(), after.work->end(),
-                                           [&](const process_work& w) { return own.pids.count(w.pid) != 0; });
+    const bool known = knows_us(after, own);
     std::vector<const process_work*> busy;
     for (const process_work& w : *after.work) {
         if ((w.sm_percent > 0 || w.memory_percent > 0) && own.pids.count(w.pid) == 0) busy.push_back(&w);
     }
     // An empty report is no proof where reports of our own work are missing too: then memory has to decide.
-    if (busy.empty() && !see_ourselves) return std::nullopt;
+    const auto ours = [&own](const process_work& w) { return own.pids.count(w.pid) != 0; };
+    if (busy.empty() && std::none_of(after.work->begin(), after.work->end(), ours)) return std::nullopt;
     if (busy.empty()) return load_finding{foreign_load::no, "no other process worked on the GPU"};
-    if (!see_ourselves && busy.size() == 1) return std::nullopt;
+    if (!known && busy.size() == 1) return std::nullopt;
     const auto most =
         *std::max_element(busy.begin(), busy.end(), [](auto* a, auto* b) { return a->sm_percent < b->sm_percent; });
     return load_finding{foreign_load::yes, "process " + std::to_string(most->pid) + " kept up to " +
@@ -173,9 +180,7 @@ namespace detail {
         }
         return pids;
     };
-    const bool see_ourselves = std::any_of(after.processes->begin(), after.processes->end(),
-                                           [&](const gpu_process& p) { return own.pids.count(p.pid) != 0; });
-    if (!see_ourselves) return std::nullopt;
+    if (!knows_us(after, own)) return std::nullopt;
     const auto then = foreign(*before.processes), now = foreign(*after.processes);
     for (const unsigned pid : now) {
         if (then.count(pid) == 0) {
