@@ -64,6 +64,8 @@ TEST_CASE("rest runs while other things happen, and the longer need wins") {
 TEST_CASE("bursts start at their length in device time") {
     const settings rules;
     CHECK(burst_control(rules, 200'000, true, 1024).samples() == 40);
+    CHECK(burst_control(rules, 4e6, true, 1024).samples() == 3);
+    CHECK(burst_control(rules, 16e6, true, 1024).samples() == 2);
     CHECK(burst_control(rules, 1e9, true, 1024).samples() == 1);
     CHECK(burst_control(rules, 200'000, true, 16).samples() == 16);
     CHECK(burst_control(rules, 200'000, true, 1024).pause() == rules.pause);
@@ -136,18 +138,25 @@ TEST_CASE("a prediction is what the benchmark took before, else the engine's own
     light.id = "test/light";
     workload::description heavy = light;
     heavy.id = "test/heavy";
-    heavy.flop = 1.1e12;
+    heavy.flop = 1.54e12;
     heavy.bytes = 4e8;
     const double one = predict.seconds(light, two);
-    CHECK(one == doctest::Approx(0.35 + 0.06 + 41 * 200e-6));
+    // 40 samples in each burst after a lead-in, three bursts, two pauses.
+    CHECK(one == doctest::Approx(0.06 + 0.4 + 123 * 200e-6 + 2 * 0.06));
     // 2.2 ms a launch, three in each burst of 8 ms after a lead-in, ten bursts, 9 pauses.
     const double other = predict.seconds(heavy, two);
-    CHECK(other == doctest::Approx(0.35 + 0.06 + 40 * 2.2e-3 + 9 * 0.06));
-    CHECK(predict.seconds(heavy, budget{milliseconds(500)}) == doctest::Approx(0.35 + 0.06 + 0.5));
+    CHECK(other == doctest::Approx(0.06 + 0.4 + 40 * 2.2e-3 + 9 * 0.06));
+    CHECK(predict.seconds(heavy, budget{milliseconds(500)}) == doctest::Approx(0.06 + 0.4 + 0.5));
     heavy.kind = benchmark_class::sustained;
-    CHECK(predict.seconds(heavy, two) == doctest::Approx(4.35));
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(4.06));
     heavy.kind = benchmark_class::host;
-    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.35));
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.06));
+    heavy.params["kind"] = std::string("launch");
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(0.1));
+    light.params["dtype"] = std::string("fp32");
+    light.flop = 1e11; // 2 ms without tensor cores
+    CHECK(predict.seconds(light, two) == doctest::Approx(0.06 + 0.4 + 8 * 5 * 2e-3 + 7 * 0.06));
+    light.flop = 0;
 
     result::result seen;
     seen.what = heavy;

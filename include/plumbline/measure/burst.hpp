@@ -58,9 +58,7 @@ public:
     /// `sample_ns`: expected device time of one sample. `most`: samples that one play may queue.
     burst_control(const settings& rules, double sample_ns, bool has_clock, std::size_t most)
         : recovery_(rules.recovery), pause_(has_clock ? rules.pause : nanoseconds{0}) {
-        const auto length = static_cast<double>(rules.burst.count());
-        const double wanted = std::max(length / sample_ns, static_cast<double>(rules.min_burst_samples));
-        samples_ = static_cast<std::size_t>(std::clamp(wanted, 1.0, static_cast<double>(most)));
+        samples_ = std::clamp<std::size_t>(samples_of_burst(sample_ns, rules), 1, most);
     }
 
     [[nodiscard]] std::size_t samples() const noexcept { return samples_; }

@@ -88,8 +88,7 @@ private:
     /// Bursts until there are min_clean samples, each at least min_sample long, with pauses between them.
     [[nodiscard]] double burst_seconds(const workload::description& what) const {
         const double sample = std::max(as_seconds(rules_.min_sample), launch_seconds(what));
-        const double per_burst =
-            std::max(static_cast<double>(rules_.min_burst_samples), std::floor(as_seconds(rules_.burst) / sample));
+        const auto per_burst = static_cast<double>(samples_of_burst(sample * 1e9, rules_));
         const double bursts = std::max(static_cast<double>(rules_.min_bursts),
                                        std::ceil(static_cast<double>(rules_.min_clean) / per_burst));
         const double taken = bursts * (per_burst + static_cast<double>(rules_.lead_in));
