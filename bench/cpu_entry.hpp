@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "build_facts.hpp"
 #include "plumbline/core/error.hpp"
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/catalogue.hpp"
-#include "plumbline/environment/binary.hpp"
 #include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/cpu.hpp"
 #include "plumbline/environment/epoch.hpp"
@@ -31,7 +31,7 @@ inline plumbline::run::backend_entry<plumbline::cpu::backend> cpu_entry() {
     };
     made.machine = [](int) {
         plumbline::environment::host machine = plumbline::environment::this_machine("cpu");
-        machine.build = PLUMBLINE_BUILD_FACTS;
+        machine.build = build_facts();
         return machine;
     };
     made.identify = [](const environment::host& machine, int) {

@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "build_facts.hpp"
 #include "gpu_ordinal.hpp"
 #include "plumbline/core/error.hpp"
 #include "plumbline/cuda/backend.hpp"
@@ -20,7 +21,6 @@
 #include "plumbline/cuda/probe/link.hpp"
 #include "plumbline/cuda/probe/nccl.hpp"
 #include "plumbline/cuda/probe/runtime.hpp"
-#include "plumbline/environment/binary.hpp"
 #include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/environment/nvidia/activity.hpp"
@@ -127,7 +127,7 @@ inline run::backend_entry<plumbline::cuda::backend> cuda_entry() {
     made.machine = [](int device) {
         environment::host machine = environment::this_machine("cuda");
         machine.gpu = gpu_of_ordinal(machine, device);
-        machine.build = PLUMBLINE_BUILD_FACTS;
+        machine.build = build_facts();
         return machine;
     };
     made.identify = [](const environment::host& machine, int) { return identify_gpu(machine); };
