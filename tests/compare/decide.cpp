@@ -88,6 +88,7 @@ TEST_CASE("decide: what an effect carries, by hand") {
     CHECK(found.base.value.value() == 100);
     CHECK(found.candidate.value.value() == Approx(e(0.05)));
     CHECK(only(build::single({100}), build::single({100})).base.spread == 0);
+    CHECK(only(build::single({100, 101}), build::single({100})).base.spread == Approx(std::log(1.01) / std::sqrt(2.0)));
     const auto more = by(1.05);
     REQUIRE(more.effect->rank_regressed);
     CHECK(*more.effect->rank_regressed == Approx(1.0 / 252));

@@ -82,6 +82,7 @@ TEST_CASE("merge: sessions and epochs of one side") {
     CHECK(pool.noise.at("a").s_e.value() > 0.009);
     CHECK(pool.noise.at("a").s0.value() < 0.001);
     CHECK(compare::merge({first}).noise.count("a") == 0);
+    CHECK(compare::merge({on_day("2026-11-01", values(10, 100.0))}).noise.empty()); // one file is taken as it is
     const auto got = compare::compare(pool, on_day("2026-11-04"));
     const auto& found = build::at(got, "a");
     CHECK(found.base.epochs == 3);
@@ -306,6 +307,14 @@ TEST_CASE("siblings: spread, too few, and those that cannot be ranked") {
                                                  {"mine", machine(1.12)});
     CHECK_FALSE(restless.machines[3].odd);
     CHECK(restless.machines[3].outstanding.empty());
+    // Just inside and just outside of three times 1.4826 MAD, here 0.0445 (and the 3 % of the limit).
+    const auto at = [&](double shift) {
+        return compare::rank_siblings(
+            {{"m1", machine(1)}, {"m2", machine(std::exp(0.01))}, {"m3", machine(std::exp(-0.01))}},
+            {"mine", machine(std::exp(shift))});
+    };
+    CHECK(at(0.043).machines[3].outstanding.empty());
+    CHECK(at(0.046).machines[3].outstanding.size() == 1);
     // Of two nobody can say which one is odd.
     const auto two = compare::rank_siblings({{"m1", machine(1)}}, {"mine", machine(2)});
     REQUIRE(two.machines.size() == 2);
@@ -329,6 +338,13 @@ TEST_CASE("siblings: spread, too few, and those that cannot be ranked") {
     auto broken = machine(1);
     broken.results[0].sessions[0].samples = {0};
     CHECK(compare::rank_siblings({{"m1", machine(1)}}, {"mine", broken}).machines.empty());
+    build::add(broken, "b", five);
+    auto with_b = machine(1);
+    build::add(with_b, "b", five);
+    CHECK(compare::rank_siblings({{"m1", with_b}}, {"mine", broken}).machines.at(0).pairs == 1); // the next one counts
+    auto lonely = with_b;
+    lonely.results[0].what.id = "0 nobody else has it";
+    CHECK(compare::rank_siblings({{"m1", with_b}}, {"mine", lonely}).machines.at(0).pairs == 1);
     auto failed = machine(1);
     failed.results[0].status = result::result_status::skipped;
     CHECK(compare::rank_siblings({{"m1", machine(1)}}, {"mine", failed}).machines.empty());

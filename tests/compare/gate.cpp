@@ -129,6 +129,12 @@ TEST_CASE("gate: other hardware") {
     candidate.results[0].what.params["n"] = std::int64_t{5}; // still not other work
     CHECK(compare::compare(base, candidate, allow).findings[0].outcome == verdict::incomparable);
 
+    build::add(base, "b", five);
+    build::add(candidate, "b", five);
+    candidate.results[0].what.params.clear();
+    CHECK(compare::compare(base, candidate, allow).count(verdict::cross_hardware) == 2);
+    base.results.pop_back();
+
     // Unknown on one side is no difference; neither is configuration, which may explain instead.
     candidate = build::single(five);
     candidate.environment.attributes["gpu.sm_count"] = identity(std::int64_t{132});
@@ -137,6 +143,17 @@ TEST_CASE("gate: other hardware") {
     CHECK(only(candidate, base).outcome == verdict::equivalent);
     candidate.environment.attributes.clear();
     CHECK(only(base, candidate).outcome == verdict::equivalent);
+    // What is no difference does not hide one that follows.
+    auto many = base;
+    auto others = base;
+    many.environment.attributes["a.config"] = identity(std::int64_t{1});
+    many.environment.attributes["a.config"].kind = result::attribute_class::config;
+    many.environment.attributes["b.unknown"] = identity(std::int64_t{1});
+    many.environment.attributes["c.same"] = identity(std::int64_t{1});
+    many.environment.attributes["d.other"] = identity(std::int64_t{1});
+    others.environment.attributes["c.same"] = identity(std::int64_t{1});
+    others.environment.attributes["d.other"] = identity(std::int64_t{2});
+    CHECK(only(many, others).outcome == verdict::incomparable);
     base.environment.attributes["driver"] = identity(std::string("570"));
     candidate.environment.attributes["driver"] = identity(std::string("580"));
     CHECK(only(base, candidate).outcome == verdict::incomparable);
@@ -301,6 +318,10 @@ TEST_CASE("gate: implementations and verification") {
     CHECK(varies.base.implementations.at(0).sessions == 3);
     CHECK(varies.base.implementations.at(0).value == 100.05);
     CHECK(varies.base.implementations.at(1).value == Approx(99.975));
+    const auto tie = only(with({"", "b", "a", "a", "b"}), with({})); // who came first is told first
+    REQUIRE(tie.base.implementations.size() == 2);
+    CHECK(tie.base.implementations[0].name == "b");
+    CHECK(tie.base.implementations[0].sessions == 2);
     CHECK(only(with({"x", "x", "x", "x", "x"}), with({"x", "x", "x", "x", "y"})).has(marker::implementation_varies));
     CHECK(only(with({"x", "x", "x", "x", "y"}), with({"x", "x", "x", "x", "x"})).has(marker::implementation_varies));
     // Unknown is no change.

@@ -111,6 +111,11 @@ TEST_CASE("interleaved: only complete rounds of the same boot and board count") 
     for (auto& s : later.sessions) s.started.replace(0, 4, "2027");
     CHECK_FALSE(only(rounds(five), later).has(marker::interleaved));
     CHECK_FALSE(only(later, rounds(five)).has(marker::interleaved));
+    auto two = rounds({100, 100});
+    auto later_two = rounds({100, 100});
+    for (auto& session : later_two.sessions) session.started.replace(0, 4, "2027");
+    CHECK(only(two, two).has(marker::interleaved));
+    CHECK_FALSE(only(two, later_two).has(marker::interleaved));
     auto beside = rounds(five); // each a little after its partner, before the next round
     for (auto& s : beside.sessions) s.started.insert(s.started.size() - 1, ".5");
     CHECK(only(rounds(five), beside).has(marker::interleaved));

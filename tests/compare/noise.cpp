@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which noise and margin a benchmark gets, and how noise is estimated from stored sessions.
+#include <algorithm>
 #include <cmath>
 
 #include <doctest/doctest.h>
@@ -208,4 +209,10 @@ TEST_CASE("noise: between epochs, pooled over the class and never below the poli
     short_one.sessions.pop_back();
     CHECK(compare::estimate_noise(calm).at("a").s_e.value() == Approx(both.at("a").s_e.value()));
     CHECK(compare::estimate_noise(calm).count("d") == 0);
+    // The order does not matter: what says nothing does not stop what follows.
+    std::reverse(calm.results.begin(), calm.results.end());
+    calm.results.insert(calm.results.begin(), calm.results.back());
+    calm.results[0].what.id = "e";
+    calm.results[0].status = result::result_status::failed;
+    CHECK(compare::estimate_noise(calm).at("a").s_e.value() == Approx(both.at("a").s_e.value()));
 }

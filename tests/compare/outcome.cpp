@@ -158,6 +158,23 @@ TEST_CASE("outcome: accepted changes, until they expire") {
     a.match = "*";
     CHECK_FALSE(with(a, 1).findings[0].has(marker::accepted));
     CHECK_FALSE(with(a, 0.9).findings[0].has(marker::accepted)); // an ordinary improvement needs none
+    // The day counts to its last digit.
+    auto base = build::single(five);
+    auto candidate = build::single(scaled(five, 1.2));
+    candidate.created = "2026-11-29T23:59:59Z";
+    compare::policy daily;
+    daily.accepted = {a};
+    daily.accepted[0].until = "2026-11-28";
+    CHECK(compare::compare(base, candidate, daily).exit == exit_code::regressed);
+    daily.accepted[0].until = "2026-11-29";
+    CHECK(compare::compare(base, candidate, daily).exit == exit_code::ok);
+    // The first acceptance that does not fit leaves the next its turn.
+    compare::acceptance other;
+    other.match = "conv/*";
+    compare::acceptance small = a;
+    small.up_to = 0.01;
+    daily.accepted.insert(daily.accepted.begin(), {other, small});
+    CHECK(compare::compare(base, candidate, daily).exit == exit_code::ok);
     // One that holds covers for one that has expired.
     compare::policy both;
     both.accepted = {a, a};
@@ -194,7 +211,15 @@ TEST_CASE("outcome: machine-wide shift") {
     ten.push_back({"y", 0.9});
     CHECK_FALSE(run(ten).machine_wide);
 
+    for (auto& e : ten) e.factor = e.factor == 0.9 ? 1 : 1.1; // nor when the rest stand still
+    CHECK_FALSE(run(ten).machine_wide);
+
     CHECK(run({{"a", 1.1}, {"b", 1.1}, {"c", 1.1}, {"d", 1.1}, {"e", 1.1}}).machine_wide);
+    const auto after_missing = run({{"0", 0}, {"a", 1.1}, {"b", 1.1}, {"c", 1.1}, {"d", 1.1}, {"e", 1.1}});
+    REQUIRE(after_missing.machine_wide);
+    CHECK(after_missing.machine_wide->pairs == 5);
+    CHECK(build::at(after_missing, "e").has(marker::common_mode));
+    CHECK(after_missing.overall.pairs == 5);
     CHECK_FALSE(run({{"a", 1.1}, {"b", 1.1}, {"c", 1.1}, {"d", 1.1}}).machine_wide); // four may be chance
     CHECK(run({{"a", 0.9}, {"b", 0.9}, {"c", 0.9}, {"d", 0.9}, {"e", 0.9}}).machine_wide->shift < 0);
     CHECK_FALSE(run({{"a", 1.002}, {"b", 1.002}, {"c", 1.002}, {"d", 1.002}, {"e", 1.002}}).machine_wide);
@@ -213,7 +238,7 @@ TEST_CASE("outcome: machine-wide shift split into clock and cycles") {
         const std::string id = "b" + std::to_string(i);
         auto& b = build::add(base, id, five);
         auto& c = build::add(candidate, id, scaled(five, 1.1));
-        if (i == 5) continue; // one without cycles
+        if (i == 0) continue; // one without cycles
         for (auto& s : b.sessions) s.cycles = {s.samples[0] * 2000};
         for (auto& s : c.sessions) s.cycles = {s.samples[0] * 1900};
     }
@@ -279,6 +304,7 @@ TEST_CASE("outcome: environment differences are carried") {
 TEST_CASE("outcome: names are distinct and complete") {
     std::set<std::string> names;
     for (const auto v : compare::all_verdicts) names.insert(compare::to_string(v));
+    CHECK(compare::all_verdicts.size() == 10);
     CHECK(names == std::set<std::string>{"regressed", "improved", "equivalent", "inconclusive", "missing", "new",
                                          "incomparable", "invalid", "skipped", "cross_hardware"});
     names.clear();

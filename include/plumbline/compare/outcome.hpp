@@ -28,7 +28,7 @@ namespace detail {
 /// Marks a finding that the policy accepts, or accepted until a day that has passed (`today`, YYYY-MM-DD).
 inline void apply_acceptances(finding& found, const policy& rules, const std::string& today) {
     const bool needs_it = found.outcome == verdict::regressed || found.has(marker::suspicious);
-    if (!needs_it || !found.effect) return;
+    if (!needs_it) return;
     const double change = std::expm1(std::abs(found.effect->hl));
     for (const auto& a : rules.accepted) {
         if (!glob_matches(a.match, found.id) || (!a.metric.empty() && a.metric != found.metric)) continue;
@@ -45,7 +45,7 @@ inline void find_common_mode(comparison& into, const policy& rules) {
     std::vector<double> shifts;
     std::vector<double> errors;
     for (const auto& f : into.findings) {
-        if (!f.effect || !is_tested(f.outcome)) continue;
+        if (!f.effect) continue;
         shifts.push_back(f.effect->hl);
         errors.push_back(f.effect->se);
     }
@@ -59,7 +59,7 @@ inline void find_common_mode(comparison& into, const policy& rules) {
     std::vector<double> clocks;
     std::vector<double> cycles;
     for (auto& f : into.findings) {
-        if (!f.effect || !is_tested(f.outcome)) continue;
+        if (!f.effect) continue;
         f.residual = f.effect->hl - common.shift;
         if (std::abs(*f.residual) < std::log1p(f.used.margin)) f.markers.insert(marker::common_mode);
         if (!f.parts) continue;
@@ -110,7 +110,7 @@ inline void conclude(comparison& into, const policy& rules) {
     for (const auto& f : into.findings) {
         ++into.counts[f.outcome];
         compared = compared || is_tested(f.outcome) || f.outcome == verdict::invalid;
-        if (!is_tested(f.outcome) || !f.effect) continue;
+        if (!f.effect) continue; // every pair that was tested has one
         sum += f.effect->hl;
         ++into.overall.pairs;
     }
@@ -118,7 +118,7 @@ inline void conclude(comparison& into, const policy& rules) {
     into.exit = exit_code::ok;
     for (const auto& f : into.findings) into.exit = worse(into.exit, exit_of(f, compared, rules));
     if (into.board && into.board->red) into.exit = worse(into.exit, exit_code::regressed);
-    const bool matched = compared || into.count(verdict::incomparable) + into.count(verdict::cross_hardware) > 0;
+    const bool matched = compared || into.count(verdict::cross_hardware) > 0;
     if (!matched) into.exit = worse(into.exit, exit_code::incomplete); // nothing was paired
     const auto place = [](const finding& f) {
         const auto at = std::find(all_verdicts.begin(), all_verdicts.end(), f.outcome);
