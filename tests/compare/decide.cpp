@@ -302,6 +302,11 @@ TEST_CASE("decide: inconclusive says what would settle it") {
     CHECK(hopeless.reasons.back().text.find("other days would") != std::string::npos);
     CHECK(compare::detail::percent(0.0153) == "1.5 %");
     CHECK(compare::detail::percent(0.25) == "25 %");
+    CHECK(compare::detail::percent(0.0999) == "10 %");
+    CHECK(compare::detail::percent(0.104) == "10 %");
+    CHECK(compare::detail::percent(5.14) == "514 %");
+    CHECK(compare::detail::percent(0.0005) == "0.05 %");
+    CHECK(compare::detail::percent(1e300) == "1000000000 %");
 }
 
 TEST_CASE("decide: sessions needed follow from the pair's own precision") {
