@@ -52,6 +52,7 @@ public:
         for (const side& each : sides_) {
             all_ += each.todo.runs_left();
             planned_ = std::max(planned_, each.todo.sessions_left());
+            first_round_ = std::max(first_round_, each.made.sessions.size());
         }
     }
 
@@ -86,7 +87,13 @@ private:
 
     [[nodiscard]] double left_s() const {
         double left = 0;
-        for (const side& each : sides_) left += times_.predict(each.todo.next(), each.todo.sessions_left());
+        for (const side& each : sides_) {
+            for (const auto& [id, sessions] : each.todo.owed()) {
+                left += static_cast<double>(sessions) * times_.seconds_of(id);
+            }
+            const std::size_t sessions = each.todo.sessions_left();
+            if (sessions > 1) left += static_cast<double>(sessions - 1) * times_.start_s(); // one is running
+        }
         return left;
     }
 
@@ -100,7 +107,7 @@ private:
         // The same order for all sides of a round: what order does to a benchmark it then does to each.
         session.seed = how_.seed + round;
         session.order = shuffled(of.todo.next(), session.seed);
-        if (how_.paired) session.control = "round " + std::to_string(round + 1);
+        if (how_.paired) session.control = "round " + std::to_string(first_round_ + round + 1);
         plan.sessions.push_back(std::move(session));
         for (const result::result& each : of.made.results) {
             if (!each.verified || each.sessions.empty()) continue;
@@ -127,6 +134,7 @@ private:
                 return;
             }
             ++done_;
+            times_.saw(event.id, event.seconds);
             on.todo.answered(event.id, event.skipped);
             // Each finished benchmark is on disk in the child's file; FILE.partial follows about once a second.
             if (std::chrono::steady_clock::now() - saved < std::chrono::seconds(1)) return;
@@ -224,11 +232,13 @@ private:
     std::size_t all_ = 0;
     std::size_t done_ = 0;
     std::size_t planned_ = 0;
+    std::size_t first_round_ = 0; ///< rounds there are already in a run that is resumed
     std::size_t stuck_ = 0;
 };
 
-/// Removes what a run leaves beside `target` while it goes on, or has left there when it was killed.
-inline void remove_leftovers(const std::filesystem::path& target) noexcept {
+/// Removes what a run leaves beside `target` while it goes on, or has left there when it was killed; with
+/// `keep_partial` not FILE.partial itself.
+inline void remove_leftovers(const std::filesystem::path& target, bool keep_partial = false) noexcept {
     const std::string name = target.filename().string();
     const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : ".";
     std::error_code ignored;
@@ -236,7 +246,9 @@ inline void remove_leftovers(const std::filesystem::path& target) noexcept {
     for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
         const std::string each = at->path().filename().string();
         for (const char* ending : {".partial", ".tmp.plan", ".tmp.session"}) {
-            if (each.rfind(name + ending, 0) == 0) found.push_back(at->path());
+            if (each.rfind(name + ending, 0) == 0 && !(keep_partial && each == name + ".partial")) {
+                found.push_back(at->path());
+            }
         }
         // The copy that --replace keeps, half written.
         const bool kept = each.rfind(target.stem().string() + ".replaced-", 0) == 0;

@@ -83,7 +83,7 @@ inline void require_comparable(const context& in, const result::baseline& base, 
     const compare::comparison found = compare::compare(base, run.made, rules);
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
     in.remarks.note("this run is kept as " + plan.target.string());
-    return worse(found.exit, code_of(run.made));
+    return worse(found.exit, sessions_code(run.made)); // results are judged by the policy alone
 }
 
 namespace detail {
@@ -125,7 +125,7 @@ namespace detail {
     const file_lock control_lock(control.target);
 
     std::vector<side> sides;
-    sides.push_back(detail::make_side(in, device, control));
+    sides.push_back(detail::make_side(in, device, control, false));
     sides.push_back(detail::make_side(in, device, plan));
     sides[0].how.program = other.string();
     const preflight_outcome before = preflight(in, device, {}, plan.target);
@@ -142,7 +142,7 @@ namespace detail {
     write_report(in, comparison_report(in, found, rules, {other.string(), sides[0].made},
                                        {plan.target.string(), sides[1].made}));
     in.remarks.note("kept as " + plan.target.string() + " and " + control.target.string());
-    return worse(found.exit, worse(code_of(sides[0].made), code_of(sides[1].made)));
+    return worse(found.exit, worse(sessions_code(sides[0].made), sessions_code(sides[1].made)));
 }
 
 } // namespace run

@@ -50,13 +50,20 @@ public:
         }
     }
 
+    /// A benchmark of this run took so long just now. What is still unseen is scaled by how the model has done so far.
+    void saw(const std::string& id, double seconds) {
+        if (recent_.find(id) == recent_.end()) {
+            modelled_s_ += modelled(id);
+            taken_s_ += seconds;
+        }
+        recent_[id] = seconds;
+    }
+
     /// Seconds of one benchmark in one session; 0 for one that this backend does not know and skips.
     [[nodiscard]] double seconds_of(const std::string& id) const {
-        try {
-            return predictor_.seconds(find_(id), budget_);
-        } catch (const error&) {
-            return 0;
-        }
+        const auto at = recent_.find(id);
+        if (at != recent_.end()) return at->second;
+        return modelled(id) * (modelled_s_ > 0 ? taken_s_ / modelled_s_ : 1);
     }
 
     /// Seconds a session takes beside its benchmarks: process start, opening the device, reading the environment.
@@ -73,9 +80,20 @@ public:
     [[nodiscard]] bool learnt() const noexcept { return learnt_; }
 
 private:
+    [[nodiscard]] double modelled(const std::string& id) const {
+        try {
+            return predictor_.seconds(find_(id), budget_);
+        } catch (const error&) {
+            return 0;
+        }
+    }
+
     std::function<workload::description(const std::string&)> find_;
     measure::predictor predictor_;
     measure::budget budget_;
+    std::map<std::string, double> recent_;
+    double modelled_s_ = 0; ///< of the benchmarks in recent_
+    double taken_s_ = 0;
     double start_s_ = 1;
     bool learnt_ = false;
 };

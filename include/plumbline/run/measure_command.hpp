@@ -73,11 +73,18 @@ inline void check_outputs(const context& in, const std::filesystem::path& target
     if (!in.how.google_output.empty()) json::check_writable(in.how.google_output);
 }
 
+/// 4 when a session died, hung or could not start: whatever the results say, something is wrong with this machine.
+[[nodiscard]] inline exit_code sessions_code(const result::baseline& made) {
+    for (const result::session& each : made.sessions) {
+        if (each.failed) return exit_code::incomplete;
+    }
+    return exit_code::ok;
+}
+
 /// The exit code of a run by itself: 4 when anything failed, died, was disturbed by foreign load or was not measured.
 [[nodiscard]] inline exit_code code_of(const result::baseline& made) {
     bool any = false;
-    bool bad = false;
-    for (const result::session& each : made.sessions) bad = bad || each.failed;
+    bool bad = sessions_code(made) != exit_code::ok;
     for (const result::result& each : made.results) {
         any = any || each.status == result::result_status::ok;
         bad = bad || each.status == result::result_status::failed;
@@ -114,23 +121,32 @@ namespace detail {
     return made;
 }
 
-/// Starting point of a side: empty, a baseline that gets more sessions, or an unfinished run.
-[[nodiscard]] inline side make_side(const context& in, const target_device& device, const measure_plan& plan) {
+/// Starting point of a side: empty, a baseline that gets more sessions, or an unfinished run. `main`: the side whose
+/// file --resume must find.
+[[nodiscard]] inline side make_side(const context& in, const target_device& device, const measure_plan& plan,
+                                    bool main = true) {
     side made;
     made.how = launcher_for(in, device.number, plan.budget_s);
     made.target = plan.target;
     made.ids = plan.what.ids;
     std::map<std::string, std::size_t> done;
-    if (in.how.resume) {
+    const std::filesystem::path partial = json::partial_path(plan.target);
+    // The second side of an interleaved run may not have begun when it was interrupted.
+    const bool resumed = in.how.resume && (main || std::filesystem::exists(partial));
+    if (resumed) {
         made.made = load_unfinished(plan);
         done = sessions_by_id(made.made);
+        json::save(partial, made.made); // with what the last session had finished: nothing is lost from here on
     } else if (plan.existing) {
         made.made = *plan.existing;
     }
     if (plan.existing) {
         for (const auto& [id, count] : sessions_by_id(*plan.existing)) done[id] -= std::min(done[id], count);
     }
-    remove_leftovers(plan.target);
+    if (!resumed && std::filesystem::exists(partial)) {
+        in.remarks.note("starting anew: the unfinished run " + partial.string() + " is given up");
+    }
+    remove_leftovers(plan.target, resumed);
     made.reference_known = !made.made.environment.attributes.empty() && !in.how.force;
     if (!plan.existing) made.made.selected = plan.what.selected;
     made.made.tool = tool_identity();
@@ -204,8 +220,11 @@ inline void fit_budget(std::vector<side>& sides, const forecast& times, double l
 /// Tells where an interrupted run is kept.
 [[nodiscard]] inline exit_code say_interrupted(const context& in, int signal, const std::filesystem::path& target) {
     const char* name = signal == SIGINT ? "SIGINT" : "SIGTERM";
-    in.remarks.warn(std::string("interrupted by ") + name + "; what was measured is in " +
-                    json::partial_path(target).string() + ": the same command with --resume goes on");
+    const std::filesystem::path partial = json::partial_path(target);
+    const bool kept = std::filesystem::exists(partial);
+    in.remarks.warn(std::string("interrupted by ") + name +
+                    (kept ? "; what was measured is in " + partial.string() + ": the same command with --resume goes on"
+                          : "; nothing had been measured yet"));
     return signal == SIGINT ? exit_code::interrupted : exit_code::terminated;
 }
 

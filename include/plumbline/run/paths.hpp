@@ -93,7 +93,8 @@ namespace run {
     for (const auto& entry : std::filesystem::directory_iterator(folder / "runs", ignored)) {
         const std::string name = entry.path().filename().string();
         const bool ours = name.size() > ending.size() && name.rfind(stem, 0) == 0 &&
-                          name.compare(name.size() - ending.size(), ending.size(), ending) == 0;
+                          name.find('.') == name.size() - ending.size() &&
+                          name.compare(name.find('.'), name.size(), ending) == 0;
         if (ours && name > newest) newest = name;
     }
     if (newest.empty()) return {};
@@ -108,7 +109,10 @@ namespace run {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder / "runs", ignored)) {
         const std::string name = entry.path().filename().string();
-        if (name.rfind(stem, 0) == 0 && entry.path().extension() == ".json") found.push_back(entry.path());
+        // Another dot is the other side of an interleaved run, or something unfinished.
+        if (name.rfind(stem, 0) == 0 && name.find('.') == name.rfind(".json") && entry.path().extension() == ".json") {
+            found.push_back(entry.path());
+        }
     }
     std::sort(found.rbegin(), found.rend());
     if (found.size() > most) found.resize(most);

@@ -66,12 +66,10 @@ inline constexpr double probe_budget_s = 0.3;
     session.order = ids;
     plan.sessions.push_back(session);
     probe made;
-    std::size_t done = 0;
     launcher how = launcher_for(in, device.number, probe_budget_s);
     how.inspect = inspect;
     made.session = run_session(how, plan, beside, in.signals, [&](const session_event& event) {
-        if (event.begins) in.remarks.begin(event.id, 1, 1, done, ids.size() + 1, 0);
-        if (!event.begins) ++done;
+        if (event.begins) in.remarks.step("checking: " + event.id);
     });
     in.remarks.clear();
     if (made.session.measured.sessions.empty()) return made;

@@ -59,7 +59,13 @@ namespace detail {
         if (devices.size() > 1) {
             in.remarks.note("device " + std::to_string(device.number) + ": " + device.device.model);
         }
-        code = worse(code, run_command(in, device));
+        try {
+            code = worse(code, run_command(in, device));
+        } catch (const error& e) {
+            if (devices.size() == 1) throw;
+            in.remarks.warn(e.what()); // one broken device must not hide what the others do
+            code = worse(code, e.code());
+        }
         if (code == exit_code::interrupted || code == exit_code::terminated) break;
     }
     return code;

@@ -54,6 +54,13 @@ public:
         *out_ << (colour_ ? "\033[33mwarning:\033[0m " : "warning: ") << text << '\n' << std::flush;
     }
 
+    /// What is being done right now, on a terminal only.
+    void step(const std::string& text) {
+        if (how_ != style::terminal) return;
+        *out_ << "\r\033[K" << text.substr(0, 79) << std::flush;
+        shown_ = true;
+    }
+
     /// Benchmark `id`, number `done` + 1 of `all` of the whole run, is beginning; `left_s` seconds are left.
     void begin(const std::string& id, std::size_t session, std::size_t sessions, std::size_t done, std::size_t all,
                double left_s) {
@@ -62,9 +69,7 @@ public:
                                  std::to_string(done + 1) + " of " + std::to_string(all) + "  " +
                                  duration_text(left_s) + " left  " + id;
         if (how_ == style::terminal) {
-            // Cut rather than wrapped: a wrapped line cannot be overwritten.
-            *out_ << "\r\033[K" << text.substr(0, 79) << std::flush;
-            shown_ = true;
+            step(text); // cut rather than wrapped: a wrapped line cannot be overwritten
         } else if (how_ == style::lines && (session != last_session_ || now - last_ >= std::chrono::seconds(10))) {
             *out_ << text << '\n' << std::flush;
             last_ = now;

@@ -66,6 +66,9 @@ public:
         return most;
     }
 
+    /// Sessions each benchmark is still owed.
+    [[nodiscard]] const std::map<std::string, std::size_t>& owed() const noexcept { return owed_; }
+
     /// Benchmark runs that are left when nothing dies.
     [[nodiscard]] std::size_t runs_left() const {
         std::size_t sum = 0;

@@ -34,9 +34,8 @@ inline constexpr double self_test_shares[] = {0, 0, 0.01, 0.02, 0.05};
     for (std::size_t i = 0; i < std::size(self_test_shares); ++i) {
         measure_plan each = plan;
         if (i > 0) each.target = stem + ".side" + std::to_string(i + 1) + ".json";
-        sides.push_back(make_side(in, device, each));
+        sides.push_back(make_side(in, device, each, i == 0));
         sides.back().how.planted = self_test_shares[i];
-        sides.back().made.labels["planted"] = self_test_shares[i];
     }
     return sides;
 }

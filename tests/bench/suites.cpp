@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suites that are compiled into bench hold ids that exist.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plumbline/json/suite.hpp"
+#include "plumbline/workload/gemm.hpp"
+#include "plumbline/workload/id.hpp"
+#include "plumbline/workload/probe.hpp"
+
+namespace workload = plumbline::workload;
+
+namespace {
+
+workload::suite load(const std::string& name) {
+    return plumbline::json::load_suite(std::filesystem::path(BENCH_SUITES) / (name + ".json"));
+}
+
+bool holds(const std::vector<std::string>& all, const std::vector<std::string>& part) {
+    return std::all_of(part.begin(), part.end(),
+                       [&](const std::string& id) { return std::find(all.begin(), all.end(), id) != all.end(); });
+}
+
+} // namespace
+
+TEST_CASE("every id of every suite is one that its family makes") {
+    std::size_t ids = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(BENCH_SUITES)) {
+        const workload::suite suite = plumbline::json::load_suite(entry.path());
+        CHECK(suite.name == entry.path().stem());
+        for (const auto& [backend, list] : suite.ids) {
+            CHECK((backend == "cuda" || backend == "cpu"));
+            for (const std::string& id : list) {
+                CAPTURE(id);
+                ++ids;
+                const std::string family = workload::family_of(id);
+                if (family == "gemm") CHECK_NOTHROW((void)workload::gemm::parse(id));
+                if (family == "probe") CHECK_NOTHROW((void)workload::probe::parse(id));
+                CHECK((family == "gemm" || family == "probe"));
+            }
+        }
+    }
+    CHECK(ids > 100);
+}
+
+TEST_CASE("quick is part of standard, standard of full; each fits its time") {
+    const workload::suite quick = load("quick"), standard = load("standard"), full = load("full");
+    for (const char* backend : {"cuda", "cpu"}) {
+        CHECK(holds(standard.of(backend), quick.of(backend)));
+        CHECK(holds(full.of(backend), standard.of(backend)));
+        CHECK(quick.of(backend).size() <= 15);
+        CHECK(standard.of(backend).size() <= 60);
+        CHECK_FALSE(load("check").of(backend).empty());
+    }
+}
+
+TEST_CASE("the standard suite has the probes and GEMMs that the design names") {
+    const workload::suite standard = load("standard");
+    std::set<std::string> families;
+    std::size_t probes = 0, gemms = 0;
+    for (const std::string& id : standard.of("cuda")) {
+        probes += workload::family_of(id) == "probe" ? 1 : 0;
+        gemms += workload::family_of(id) == "gemm" ? 1 : 0;
+    }
+    CHECK(probes == 12);
+    CHECK(gemms == 12);
+}
