@@ -54,6 +54,8 @@ TEST_CASE("actions take their file with and without a value") {
     CHECK(parse({"--control=other"}).file == "other");
     CHECK(parse({"--fingerprint"}).what == run::action::fingerprint);
     CHECK(parse({"--self-test"}).what == run::action::self_test);
+    CHECK(parse({"--self-test"}).planted == std::vector<double>{0.01, 0.02, 0.05});
+    CHECK(parse({"--self-test", "--planted=0.5,1"}).planted == std::vector<double>{0.005, 0.01});
     CHECK(parse({"--list"}).what == run::action::list);
     CHECK(parse({"--append"}).what == run::action::baseline);
     CHECK(parse({"--replace", "--reason=new driver"}).what == run::action::baseline);

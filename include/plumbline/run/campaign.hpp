@@ -8,6 +8,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -33,7 +34,8 @@ struct side {
     std::vector<std::string> ids; ///< what to measure, in the suite's order
     result::baseline made;        ///< what has been measured: selection and labels at first, or a resumed run
     schedule todo;
-    bool reference_known = false; ///< `made` holds an environment that new sessions must agree with
+    std::vector<result::result> earlier; ///< of the baseline this run is compared with: samples are made alike
+    bool reference_known = false;        ///< `made` holds an environment that new sessions must agree with
 };
 
 /// How all sessions of a run are made.
@@ -109,13 +111,21 @@ private:
         session.order = shuffled(of.todo.next(), session.seed);
         if (how_.paired) session.control = "round " + std::to_string(first_round_ + round + 1);
         plan.sessions.push_back(std::move(session));
-        for (const result::result& each : of.made.results) {
-            if (!each.verified || each.sessions.empty()) continue;
-            result::result known = each;
-            known.sessions.resize(1);
-            known.sessions[0].session = 0;
-            plan.results.push_back(std::move(known));
-        }
+        std::set<std::pair<std::string, std::string>> taken;
+        const auto take = [&](const std::vector<result::result>& from, bool ours) {
+            for (const result::result& each : from) {
+                if (each.sessions.empty() || each.status != result::result_status::ok) continue;
+                if (!taken.emplace(each.what.id, each.what.metric).second) continue;
+                result::result known = each;
+                known.verified = ours && each.verified; // every run verifies for itself once
+                known.sessions.resize(1);
+                known.sessions[0].session = 0;
+                plan.results.push_back(std::move(known));
+            }
+        };
+        take(of.made.results, true);
+        for (const side& other : sides_) take(other.made.results, false);
+        take(of.earlier, false);
         return plan;
     }
 

@@ -62,6 +62,19 @@ namespace detail {
     return known;
 }
 
+/// Launches per sample of earlier sessions, by id.
+[[nodiscard]] inline std::map<std::string, std::size_t> known_launches(const result::baseline& plan) {
+    std::map<std::string, std::size_t> known;
+    for (const result::result& each : plan.results) {
+        if (each.sessions.empty()) continue;
+        const auto& state = each.sessions.front().state;
+        const auto at = state.find("launches_per_sample");
+        const auto* count = at == state.end() ? nullptr : std::get_if<std::int64_t>(&at->second);
+        if (count != nullptr && *count > 0) known[each.what.id] = static_cast<std::size_t>(*count);
+    }
+    return known;
+}
+
 } // namespace detail
 
 /// One session: opens the device, measures what the plan says in the order it says, and keeps the one-session
@@ -79,6 +92,7 @@ public:
         session().state[start_state::opened] = true;
         measure::hooks hooks = device.hooks(machine_);
         const auto known = detail::known_outputs(plan_);
+        const auto launches = detail::known_launches(plan_);
         const std::vector<std::string> order = plan_.sessions.at(0).order;
         for (const std::string& id : order) {
             if (!made_.results.empty() && how_.child.finish_s && detail::seconds_since(begin_) > *how_.child.finish_s) {
@@ -91,6 +105,7 @@ public:
             asked.call = hooks;
             const auto at = known.find(id);
             if (at != known.end()) asked.known = at->second;
+            if (const auto count = launches.find(id); count != launches.end()) asked.launches = count->second;
             measure_one(device, id, asked);
             // Libraries load their parts late, so the fingerprint is read after their first use.
             if (id == order.front()) read_environment(&device);

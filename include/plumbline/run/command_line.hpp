@@ -2,9 +2,12 @@
 #ifndef PLUMBLINE_RUN_COMMAND_LINE_HPP
 #define PLUMBLINE_RUN_COMMAND_LINE_HPP
 
+#include <charconv>
 #include <cmath>
 #include <regex>
+#include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,7 +27,7 @@ namespace detail {
 struct raw_options {
     std::string baseline, compare, check, control, device = "0", format = "text";
     std::string google_filter, google_list, google_format, google_out_format = "json";
-    std::string predict;
+    std::string predict, planted;
     bool confirm = false, fingerprint = false, self_test = false, list = false, version = false;
     std::size_t sessions = 0;
     double time_budget_s = 0;
@@ -51,6 +54,9 @@ inline void add_actions(CLI::App& app, raw_options& raw) {
         ->group("What to do");
     app.add_flag("--fingerprint", raw.fingerprint, "the fingerprint as JSON")->group("What to do");
     app.add_flag("--self-test", raw.self_test, "A/A and planted slowdowns: what this machine's noise allows")
+        ->group("What to do");
+    app.add_option("--planted", raw.planted, "slowdowns that --self-test plants, in percent (default 1,2,5)")
+        ->option_text("=P[,P...]")
         ->group("What to do");
     app.add_flag("--list", raw.list, "benchmark ids, one a line")->group("What to do");
     app.add_flag("--version", raw.version, "the version")->group("What to do");
@@ -131,6 +137,25 @@ inline void refuse_unknown(const CLI::App& app, const std::string& program) {
     const std::string meant = nearest(given, known);
     throw usage_error("unknown flag '" + given + "'" + (meant.empty() ? "" : "; did you mean '" + meant + "'?") + " (" +
                       program + " --help lists all)");
+}
+
+/// The shares of --planted=P[,P...]; usage_error unless each is a number of percent above 0, at most 100.
+inline std::vector<double> planted_of(const std::string& text) {
+    std::vector<double> shares;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');) {
+        double percent = 0;
+        const char* const end = part.data() + part.size();
+        const auto [stop, failure] = std::from_chars(part.data(), end, percent);
+        if (failure != std::errc{} || stop != end || !(percent > 0 && percent <= 100)) {
+            throw usage_error("--planted=" + text + ": '" + part +
+                              "' is not a slowdown in percent, above 0 and at "
+                              "most 100; write for instance --planted=0.5,1");
+        }
+        shares.push_back(percent / 100);
+    }
+    if (shares.empty()) throw usage_error("--planted needs a slowdown in percent, for instance --planted=0.5,1");
+    return shares;
 }
 
 /// Which action was asked for; usage_error when there is more than one.
@@ -222,6 +247,9 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     if (o.what == action::compare && !o.suite.empty()) {
         throw usage_error("--compare runs the baseline's own benchmarks, so --suite has no meaning; use --filter");
     }
+    if (given("--planted") && o.what != action::self_test) {
+        throw usage_error("--planted belongs to --self-test; add it or leave --planted out");
+    }
     if (!o.policy.empty() && o.what != action::compare && o.what != action::control) {
         throw usage_error("--policy belongs to --compare and --control; leave it out here");
     }
@@ -279,6 +307,7 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     into.device = detail::parsed_device(raw.device);
     if (raw.sessions != 0) into.sessions = raw.sessions;
     if (raw.time_budget_s != 0) into.time_budget_s = raw.time_budget_s;
+    if (!raw.planted.empty()) into.planted = detail::planted_of(raw.planted);
     into.labels = detail::parsed_labels(raw.labels);
     return into;
 }

@@ -73,6 +73,7 @@ inline void require_comparable(const context& in, const result::baseline& base, 
     plan.what = select(ids_of(base), base.selected.suite, in.how.filter);
     plan.target = run_target(in, device);
     plan.budget_s = default_budget_s(base.selected.suite);
+    plan.earlier = base.results;
     plan.sessions = in.how.sessions.value_or(5);
     check_outputs(in, plan.target);
     const file_lock lock(plan.target);

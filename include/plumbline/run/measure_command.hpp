@@ -32,6 +32,7 @@ struct measure_plan {
     chosen what;
     std::filesystem::path target;
     std::optional<result::baseline> existing; ///< --append: the baseline that gets more sessions
+    std::vector<result::result> earlier;      ///< --compare: the results this run is compared with
     std::size_t sessions = 5;
     double budget_s = 1;
 };
@@ -129,6 +130,7 @@ namespace detail {
     made.how = launcher_for(in, device.number, plan.budget_s);
     made.target = plan.target;
     made.ids = plan.what.ids;
+    made.earlier = plan.earlier;
     std::map<std::string, std::size_t> done;
     const std::filesystem::path partial = json::partial_path(plan.target);
     // The second side of an interleaved run may not have begun when it was interrupted.

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plumbline/core/scalar.hpp"
 
@@ -45,9 +46,10 @@ struct child_options {
 struct options {
     action what = action::measure;
     std::filesystem::path file; ///< of --baseline=, --compare= or --control=; empty: found by the naming rule
-    bool full_check = false;    ///< --check=full
-    std::string suite;          ///< "quick", "standard", "full" or a file; empty: the default of the action
-    std::string filter;         ///< regular expression; a leading '-' selects what does not match
+    std::vector<double> planted{0.01, 0.02, 0.05}; ///< slowdowns that --self-test plants, as shares
+    bool full_check = false;                       ///< --check=full
+    std::string suite;  ///< "quick", "standard", "full" or a file; empty: the default of the action
+    std::string filter; ///< regular expression; a leading '-' selects what does not match
     std::string backend = "auto";
     std::optional<int> device = 0;       ///< empty: all
     std::optional<std::size_t> sessions; ///< empty: the default of the action

@@ -25,17 +25,27 @@ namespace detail {
 
 /// The sides of a self-test, all of this program: two with a spin of no length, which must not differ, then one for
 /// each planted slowdown.
-inline constexpr double self_test_shares[] = {0, 0, 0.01, 0.02, 0.05};
+[[nodiscard]] inline std::vector<double> self_test_shares(const options& how) {
+    std::vector<double> shares{0, 0};
+    shares.insert(shares.end(), how.planted.begin(), how.planted.end());
+    return shares;
+}
+
+/// The file of one side beside the file of the whole self-test: "FILE.side1.json" and so on.
+[[nodiscard]] inline std::filesystem::path side_path(const std::filesystem::path& target, std::size_t index) {
+    const std::string stem = (target.parent_path() / target.stem()).string();
+    return stem + ".side" + std::to_string(index + 1) + ".json";
+}
 
 [[nodiscard]] inline std::vector<side> self_test_sides(const context& in, const target_device& device,
                                                        const measure_plan& plan) {
     std::vector<side> sides;
-    const std::string stem = (plan.target.parent_path() / plan.target.stem()).string();
-    for (std::size_t i = 0; i < std::size(self_test_shares); ++i) {
+    const std::vector<double> shares = self_test_shares(in.how);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
         measure_plan each = plan;
-        if (i > 0) each.target = stem + ".side" + std::to_string(i + 1) + ".json";
+        if (i > 0) each.target = side_path(plan.target, i);
         sides.push_back(make_side(in, device, each, i == 0));
-        sides.back().how.planted = self_test_shares[i];
+        sides.back().how.planted = shares[i];
     }
     return sides;
 }
@@ -82,7 +92,8 @@ inline void store_noise(const context& in, const target_device& device, const re
 
 /// `bench --self-test` on one device: measures the same program against itself and against itself with planted
 /// slowdowns, all interleaved, and prints what this machine's noise allows. Exit code 4 when two equal halves were
-/// told apart.
+/// told apart. With --save the sessions of each side are kept too, as FILE.side1.json, ...: without a slowdown twice,
+/// then one for each.
 [[nodiscard]] inline exit_code self_test_command(const context& in, const target_device& device) {
     measure_plan plan;
     plan.what = choose_benchmarks(in, "quick");
@@ -102,12 +113,15 @@ inline void store_noise(const context& in, const target_device& device, const re
     for (side& each : sides) each.made.noise = both.noise;
     std::vector<std::pair<double, compare::comparison>> planted;
     for (std::size_t i = 2; i < sides.size(); ++i) {
-        planted.emplace_back(detail::self_test_shares[i], compare::compare(sides[0].made, sides[i].made));
+        planted.emplace_back(sides[i].how.planted, compare::compare(sides[0].made, sides[i].made));
     }
     const compare::comparison same = compare::compare(sides[0].made, sides[1].made);
     keep_preflight(both, before);
     json::save(plan.target, both);
-    for (const side& each : sides) remove_leftovers(each.target);
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        remove_leftovers(sides[i].target);
+        if (!in.how.save.empty()) json::save(detail::side_path(plan.target, i), sides[i].made);
+    }
     detail::store_noise(in, device, both);
     const self_test_summary summary = summarise_self_test(same, planted);
     write_report(in, in.how.format == output_format::json ? detail::self_test_json(same, planted)
