@@ -117,6 +117,10 @@ TEST_CASE("values that cannot be are refused with the remedy") {
     CHECK(has(refusal({"--filter=("}), "is not a regular expression"));
     CHECK(has(refusal({"--filter=-("}), "is not a regular expression"));
     CHECK(has(refusal({"--label", "x"}), "is not KEY=VALUE"));
+    for (const char* bad :
+         {"--planted=x", "--planted=0", "--planted=-1", "--planted=101", "--planted=1,,2", "--planted=nan"}) {
+        CHECK(has(refusal({"--self-test", bad}), "is not a slowdown in percent"));
+    }
     CHECK(has(refusal({"--label==x"}), "is not KEY=VALUE"));
     CHECK(has(refusal({"--check=some"}), "--check=quick or --check=full"));
     CHECK(has(refusal({"--format=yaml"}), "unknown --format=yaml"));
@@ -132,6 +136,7 @@ TEST_CASE("contradictions are refused") {
     CHECK(has(refusal({"--baseline", "--reason=x"}), "belongs to --replace"));
     CHECK(has(refusal({"--compare", "--suite=quick"}), "use --filter"));
     CHECK(has(refusal({"--policy=p.json"}), "belongs to --compare"));
+    CHECK(has(refusal({"--planted=1"}), "belongs to --self-test"));
     CHECK(has(refusal({"--compare", "--benchmark_out=x"}), "--benchmark_out"));
     CHECK(has(refusal({"--compare", "--confirm"}), "--confirm is not in this version"));
     CHECK(has(refusal({"--predict=x.json"}), "--predict is not in this version"));

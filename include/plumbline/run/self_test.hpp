@@ -113,7 +113,7 @@ inline void store_noise(const context& in, const target_device& device, const re
     for (side& each : sides) each.made.noise = both.noise;
     std::vector<std::pair<double, compare::comparison>> planted;
     for (std::size_t i = 2; i < sides.size(); ++i) {
-        planted.emplace_back(sides[i].how.planted, compare::compare(sides[0].made, sides[i].made));
+        planted.emplace_back(sides[i].how.planted.value_or(0), compare::compare(sides[0].made, sides[i].made));
     }
     const compare::comparison same = compare::compare(sides[0].made, sides[1].made);
     keep_preflight(both, before);
