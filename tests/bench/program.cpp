@@ -24,8 +24,9 @@ struct place {
 
     place() {
         variables["PLUMBLINE_BASELINE_DIR"] = folder / "baselines";
+        variables["OMP_NUM_THREADS"] = "1"; // threads that wait for each other are slow where others compile
         std::ofstream(folder / "tiny.json") << R"({"name": "tiny", "cpu": [
-            "gemm/fp32/tn/m64n64k64", "gemm/fp32/nn/m33n17k65", "gemm/bf16/tn/m64n64k64", "probe/canary_fma"]})";
+            "gemm/fp32/tn/m64n64k64/hot", "gemm/fp32/nn/m33n17k65/hot", "gemm/bf16/tn/m64n64k64/hot", "probe/canary_fma"]})";
     }
 
     ended bench(std::vector<std::string> arguments) const {
@@ -52,7 +53,7 @@ TEST_CASE("--list prints the ids of the suite that was compiled in") {
 TEST_CASE("a baseline of real work: verified, measured, bound to its environment; compared with itself it is equal") {
     const place at;
     const std::string file = at.folder / "b.json";
-    const ended r = at.bench({"--baseline=" + file, at.tiny(), "--sessions=2", "--time-budget=8", "--force"});
+    const ended r = at.bench({"--baseline=" + file, at.tiny(), "--sessions=2", "--force"});
     CAPTURE(r.err);
     CAPTURE(r.out);
     CHECK(r.code == 0);
@@ -77,13 +78,12 @@ TEST_CASE("a baseline of real work: verified, measured, bound to its environment
     }
     // Millisecond benchmarks on a machine that builds beside them are noisy: the margin is wide, the path is the same.
     std::ofstream(at.folder / "policy.json") << R"({"rules": [{"match": "*", "margin": 0.99, "s0": 0.001, "s_e": 0}]})";
-    const ended compared = at.bench({"--compare=" + file, "--sessions=2", "--time-budget=8", "--force",
-                                     "--policy=" + (at.folder / "policy.json"), "--format=json"});
+    const ended compared = at.bench(
+        {"--compare=" + file, "--sessions=1", "--force", "--policy=" + (at.folder / "policy.json"), "--format=json"});
     CAPTURE(compared.err);
-    CHECK(compared.code != 2);
-    CHECK(compared.code != 3);
+    CHECK((compared.code == 0 || compared.code == 1)); // measured and judged, whatever the machine was doing
     CHECK(contains(compared.out, "\"plumbline/comparison\""));
-    CHECK(contains(compared.out, "\"gemm/fp32/tn/m64n64k64\""));
+    CHECK(contains(compared.out, "\"gemm/fp32/tn/m64n64k64/hot\""));
 }
 
 TEST_CASE("the fingerprint of two runs has the same hashes") {
