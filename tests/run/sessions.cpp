@@ -105,6 +105,11 @@ TEST_CASE("interrupted: what was measured is saved, --resume goes on") {
         CHECK(at.bench({"--baseline=" + file, "--suite=quick", "--resume"}).code == 2);
         std::vector<std::string> again = call;
         again.push_back("--resume");
+        // Going on where the device does not start loses nothing.
+        at.variables["FAKE_START"] = "fail";
+        CHECK(run_program(FAKE_BENCH, again, at.variables, at.folder.text()).code == 6);
+        CHECK(json::load(file + ".partial").results.size() == 6);
+        at.variables.erase("FAKE_START");
         CHECK(at.bench(again).code == 0);
         const result::baseline made = json::load(file);
         CHECK(made.sessions[0].started == first_session);
