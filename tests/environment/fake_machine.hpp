@@ -45,8 +45,8 @@ private:
 /// below build the usual kinds.
 struct fake_machine {
     temporary_folder folder;
+    std::shared_ptr<fake_nvml> nvml; ///< outlives the function table in host, whose last owner calls its shutdown
     env::host host;
-    std::shared_ptr<fake_nvml> nvml;
 
     fake_machine() {
         host.root = folder.path();
@@ -75,6 +75,7 @@ struct fake_machine {
     }
     /// Gives it GPUs that NVML shows, and the CUDA backend.
     fake_machine& gpus(std::vector<fake_gpu> list) {
+        host.nvml.reset();
         nvml = std::make_shared<fake_nvml>(std::move(list));
         return restart_nvml();
     }

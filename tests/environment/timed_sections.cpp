@@ -39,6 +39,8 @@ struct session {
         machine.nvml->on_call = [this](const std::string&) { ++(device.timing ? inside : outside); };
     }
 
+    ~session() { machine.nvml->on_call = nullptr; } // shutdown comes when the counters are gone
+
     plumbline::result::result run() {
         nvidia::watch watch(machine.host, {{4242}, std::nullopt});
         plumbline::measure::engine<watched_backend> engine(device, device.clock());
