@@ -101,6 +101,48 @@ TEST_CASE("decide: what an effect carries, by hand") {
           Approx(more.effect->delta - stats::t_upper_quantile(0.2, 12) * more.effect->se));
 }
 
+TEST_CASE("decide: exactly at a limit") {
+    // 1.0625 and its logarithm are such that both sides of the comparison are the same double.
+    REQUIRE(std::log(1.0625) == std::log1p(0.0625));
+    const values one(5, 1.0);
+    compare::policy p;
+    p.classes["kernel"].margin = 0.0625;
+    const auto found = only(build::single(one), build::single(scaled(one, 1.0625)), p);
+    CHECK(found.outcome == verdict::regressed); // the margin itself counts
+    CHECK(only(build::single(scaled(one, 1.0625)), build::single(one), p).outcome == verdict::improved);
+    p.q = found.effect->adjusted_regressed;
+    CHECK(only(build::single(one), build::single(scaled(one, 1.0625)), p).outcome == verdict::regressed);
+    p.q = std::nextafter(p.q, 0.0);
+    CHECK(only(build::single(one), build::single(scaled(one, 1.0625)), p).outcome == verdict::inconclusive);
+    p.q = 0.01;
+    p.alpha_rank = found.effect->rank_regressed.value();
+    CHECK(only(build::single(one), build::single(scaled(one, 1.0625)), p).outcome == verdict::regressed);
+    p.alpha_rank = std::nextafter(p.alpha_rank, 0.0);
+    CHECK(only(build::single(one), build::single(scaled(one, 1.0625)), p).outcome == verdict::inconclusive);
+    CHECK_FALSE(only(build::single(one), build::single(scaled(one, 0.5))).has(marker::suspicious));
+
+    compare::acceptance a;
+    a.match = "*";
+    a.up_to = std::expm1(std::log(1.25));
+    compare::policy accepting;
+    accepting.accepted = {a};
+    CHECK(only(build::single(one), build::single(scaled(one, 1.25)), accepting).has(marker::accepted));
+
+    compare::rule r;
+    r.match = "*";
+    r.resolution = 4;
+    compare::policy coarse;
+    coarse.rules = {r};
+    const auto below = [&](double candidate) {
+        return only(build::single(values(5, 128.0)), build::single(values(5, candidate)), coarse)
+            .has(marker::below_resolution);
+    };
+    CHECK(below(131));
+    CHECK_FALSE(below(132));          // a whole tick
+    coarse.rules[0].margin = 0.03125; // of 128 is a tick: fine enough
+    CHECK_FALSE(below(130));
+}
+
 TEST_CASE("decide: a session's value is the median of its samples, a side's that of its sessions") {
     auto base = build::single({1, 1, 1});
     base.results[0].sessions[0].samples = {1, 900, 3, 2, 900};

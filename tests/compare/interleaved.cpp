@@ -177,6 +177,11 @@ TEST_CASE("boards: beyond the limit a board is red by itself") {
     CHECK(red.exit == plumbline::exit_code::regressed);
     CHECK_FALSE(compare::compare(base, board("b2", scaled(five, 1.029), five, five)).board->red);
     CHECK_FALSE(compare::compare(base, board("b2", scaled(five, 0.9), scaled(five, 0.9), five)).board->red);
+    const values one(5, 1.0);
+    compare::policy exact;
+    exact.board_factor_limit = 0.0625;
+    CHECK_FALSE(
+        compare::compare(board("b1", one, one, one), board("b2", scaled(one, 1.0625), one, one), exact).board->red);
     compare::policy strict;
     strict.board_factor_limit = 0.01;
     CHECK(compare::compare(base, board("b2", scaled(five, 1.02), five, five), strict).board->red);

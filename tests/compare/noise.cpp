@@ -89,6 +89,11 @@ TEST_CASE("noise: what the base measured wins over the class, the policy's rules
     CHECK(used(base).s0 == 0.011);
     base.noise["a"].epochs = 3;
     CHECK(used(base).s_e == 0.5);
+    auto only_s0 = build::single(five);
+    only_s0.noise["a"].s0 = 0.01;
+    only_s0.noise["a"].sessions = 10;
+    CHECK(compare::compare(only_s0, only_s0).findings[0].has(compare::marker::noise_measured));
+    CHECK(used(only_s0).d_e == 0);
     auto only_s_e = build::single(five);
     only_s_e.noise["a"].s_e = 0.5;
     only_s_e.noise["a"].epochs = 4;
