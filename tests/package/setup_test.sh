@@ -97,6 +97,7 @@ is 'standard output is that of bench, with its arguments as they were' "$out" '<
 has 'apt-get' "$(cat "$APT_LOG")" 'install --no-install-recommends nlohmann-json3-dev libcli11-dev'
 has 'apt-get' "$(cat "$APT_LOG")" 'libdnnl-dev'
 has 'configuring' "$(cat "$CMAKE_LOG")" '-DCMAKE_BUILD_TYPE=Release'
+has 'configuring' "$(cat "$CMAKE_LOG")" '-DPLUMBLINE_BUILD_TESTS=OFF' # doctest is not among bench's packages
 has 'building' "$(cat "$CMAKE_LOG")" '--target bench'
 
 # A second call: no apt-get, no configure step.
@@ -109,6 +110,13 @@ lacks 'the second call' "$(cat "$CMAKE_LOG")" 'configure'
 # Another option, or a package that has come: configured again.
 call PLUMBLINE_CMAKE_ARGS=-DPLUMBLINE_CUDA=OFF
 has 'another option' "$(cat "$CMAKE_LOG")" '-DPLUMBLINE_CUDA=OFF'
+
+# Tests that test.sh has configured stay.
+call
+echo 'PLUMBLINE_BUILD_TESTS:BOOL=ON' >>"$work/tree/build/release/CMakeCache.txt"
+: >"$CMAKE_LOG"
+call
+has 'after test.sh' "$(cat "$CMAKE_LOG")" '-DPLUMBLINE_BUILD_TESTS=ON'
 
 # The exit code of bench comes through.
 call BENCH_ENDS=4
