@@ -5,11 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "build_facts.hpp"
 #include "plumbline/core/error.hpp"
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/catalogue.hpp"
-#include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/cpu.hpp"
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/run/driver.hpp"
@@ -28,11 +26,6 @@ inline plumbline::run::backend_entry<plumbline::cpu::backend> cpu_entry() {
                                          ": the CPU backend has one device, 0; all processors this process may use");
         }
         return std::make_unique<plumbline::cpu::backend>();
-    };
-    made.machine = [](int) {
-        plumbline::environment::host machine = plumbline::environment::this_machine("cpu");
-        machine.build = build_facts();
-        return machine;
     };
     made.identify = [](const environment::host& machine, int) {
         plumbline::result::fingerprint read;

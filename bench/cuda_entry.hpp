@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-#include "build_facts.hpp"
 #include "gpu_ordinal.hpp"
 #include "plumbline/core/error.hpp"
 #include "plumbline/cuda/backend.hpp"
@@ -127,7 +126,6 @@ inline run::backend_entry<plumbline::cuda::backend> cuda_entry() {
     made.machine = [](int device) {
         environment::host machine = environment::this_machine("cuda");
         machine.gpu = gpu_of_ordinal(machine, device);
-        machine.build = build_facts();
         return machine;
     };
     made.identify = [](const environment::host& machine, int) { return identify_gpu(machine); };

@@ -2,7 +2,7 @@
 // bench: puts the backends that were built in and the built-in suites into run::program.
 #include <iostream>
 
-#include "plumbline/environment/binary.hpp"
+#include "build_facts.hpp"
 #include "plumbline/run/program.hpp"
 #include "suites.hpp"
 #ifdef PLUMBLINE_HAS_CPU
@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
 #endif
     plumbline::run::program_settings settings(std::cout, std::cerr);
     settings.suites = bench::built_in_suites();
-    settings.build = PLUMBLINE_BUILD_FACTS;
+    settings.build = bench::build_facts();
     return plumbline::run::program(argc, argv, settings
 #ifdef PLUMBLINE_HAS_CUDA
                                    ,

@@ -42,7 +42,12 @@ install(FILES
 configure_file("${CMAKE_CURRENT_LIST_DIR}/plumbline.pc.in" "${CMAKE_CURRENT_BINARY_DIR}/plumbline.pc" @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/plumbline.pc" DESTINATION "${CMAKE_INSTALL_DATADIR}/pkgconfig" COMPONENT dev)
 
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/plumbline" COMPONENT dev)
+foreach(component IN ITEMS dev tools)
+  # Each Debian package has a folder of its own, since two packages must not bring the same file.
+  set(folder plumbline-${component})
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/THIRD-PARTY.md"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${folder}" COMPONENT ${component})
+endforeach()
 
 set(plumbline_programs "")
 foreach(program IN ITEMS bench bench-compare)
@@ -63,6 +68,19 @@ if(plumbline_programs)
       LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libraries EXCLUDE_FROM_ALL
       FRAMEWORK DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libraries EXCLUDE_FROM_ALL
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+  # A program's RUNPATH does not serve the libraries that its libraries need: each carried one looks beside itself.
+  install(CODE [[
+    find_program(patchelf patchelf)
+    if(NOT patchelf)
+      message(FATAL_ERROR "the archive needs patchelf (apt-get install patchelf): without it the libraries it carries "
+        "would not find each other")
+    endif()
+    foreach(file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+      if(file MATCHES "/lib[^/]*\\.so[^/]*$" AND NOT IS_SYMLINK "$ENV{DESTDIR}${file}")
+        execute_process(COMMAND "${patchelf}" --set-rpath "\$ORIGIN" "$ENV{DESTDIR}${file}" COMMAND_ERROR_IS_FATAL ANY)
+      endif()
+    endforeach()
+  ]] COMPONENT libraries EXCLUDE_FROM_ALL)
 endif()
 foreach(data IN ITEMS bench/suites baselines/schema baselines/reference)
   if(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/${data}")
@@ -71,6 +89,7 @@ foreach(data IN ITEMS bench/suites baselines/schema baselines/reference)
   endif()
 endforeach()
 
+set(CPACK_SYSTEM_NAME "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
 set(CPACK_PACKAGE_VENDOR "plumbline")
 set(CPACK_PACKAGE_CONTACT "plumbline developers <plumbline@localhost>")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
