@@ -87,6 +87,7 @@ plumbline_missing() {
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || plumbline_optional+=(python3-jsonschema)
     /usr/bin/python3 -c 'import PIL' 2>/dev/null || plumbline_optional+=(python3-pil)
     command -v xmllint >/dev/null || plumbline_optional+=(libxml2-utils)
+    command -v patchelf >/dev/null || plumbline_optional+=(patchelf)
     command -v shellcheck >/dev/null || plumbline_optional+=(shellcheck)
 }
 
