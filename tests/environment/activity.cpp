@@ -124,6 +124,18 @@ TEST_CASE("a process that came without working is no load where work can be read
     CHECK(nvidia::foreign_load_between(before, after, {{self}, std::nullopt}).found == nvidia::foreign_load::no);
 }
 
+TEST_CASE("a driver that repeats what it has told before is not believed twice") {
+    bench b;
+    b.gpu.work = {b.sample(777, 1000, 80)};
+    const auto before = b.look();
+    b.gpu.work->push_back(b.sample(self, 2000, 90));
+    b.api.process_utilization = [inner = b.api.process_utilization](auto gpu, auto* into, auto* count, auto) {
+        return inner(gpu, into, count, 0);
+    };
+    const auto after = b.look(&before);
+    CHECK(nvidia::foreign_load_between(before, after, {{self}, 0}).found == nvidia::foreign_load::no);
+}
+
 TEST_CASE("in a container our own number is another one: one worker may be us, two cannot both be") {
     bench b;
     const auto before = b.look();

@@ -79,8 +79,8 @@ struct mount {
         if (!match) continue;
         // A container may see only its own part of the hierarchy: the mount's root is then a prefix of the path.
         if (m.root != "/" && path.rfind(m.root, 0) == 0) path = path.substr(m.root.size());
+        // A folder that is not there (the path is then the host's) is passed over on the way up to the mount point.
         std::string folder = m.point + (path == "/" ? "" : path);
-        if (!exists(machine, folder)) folder = m.point;
         while (folder.size() >= m.point.size()) {
             place.folders.push_back(folder);
             if (folder == m.point) break;
