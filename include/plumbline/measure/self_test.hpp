@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_MEASURE_SELF_TEST_HPP
 #define PLUMBLINE_MEASURE_SELF_TEST_HPP
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +23,15 @@ concept spinner = backend<B> && requires(B& b, nanoseconds time) {
     b.spin(time);
 };
 
+/// What every spin lasts at least, control and planted.
+inline constexpr nanoseconds spin_floor = std::chrono::microseconds(3);
+
 /// The same benchmark with a known slowdown planted: once per sample a spin of `fraction` of the sample's time.
 ///
-/// The fraction 0 is the control: it spins for no time at all, so that control and planted benchmark differ by the
-/// spin alone. The description stays as it is, so that a comparison takes both for the same work. Throws usage_error
-/// for a procedure, which has no samples to plant into, and for a fraction that is negative or not finite.
+/// The spin is `spin_floor` longer than that: an empty kernel takes 1 to 2 us anyway, which a shorter spin would hide.
+/// The fraction 0 is the control, so that control and planted benchmark differ by the fraction alone. The description
+/// stays as it is, so that a comparison takes both for the same work. Throws usage_error for a procedure, which has no
+/// samples to plant into, and for a fraction that is negative or not finite.
 template <spinner B>
 [[nodiscard]] benchmark<B> plant_slowdown(benchmark<B> what, double fraction) {
     if (!what.prepare) {
@@ -38,7 +43,7 @@ template <spinner B>
     struct state {
         std::size_t launches = 1; ///< in a sample
         std::size_t done = 0;     ///< of them
-        nanoseconds spin{0};
+        nanoseconds spin = spin_floor;
     };
     what.prepare = [inner = std::move(what.prepare), fraction](B& on) {
         prepared_kernel ready = inner(on);
@@ -54,7 +59,7 @@ template <spinner B>
             if (planned) planned(launches, sample_ns);
             now->launches = launches;
             now->done = 0;
-            now->spin = nanoseconds(static_cast<std::int64_t>(std::llround(fraction * sample_ns)));
+            now->spin = spin_floor + nanoseconds(static_cast<std::int64_t>(std::llround(fraction * sample_ns)));
         };
         return ready;
     };
