@@ -143,9 +143,13 @@ inline void read_kernel(result::fingerprint& into, const host& machine) {
     // NCCL takes settings from files as well as from variables; which ones is no more than their hash here.
     etc.config("nccl.config_file", 1, hashed(read_text(machine, "/etc/nccl.conf")));
     const auto home = machine.variables.find("HOME");
-    etc.config("nccl.user_config_file", 1,
-               home == machine.variables.end() ? result::reading::absent("HOME: not set")
-                                               : hashed(read_text(machine, home->second + "/.nccl.conf")));
+    result::reading user_file = result::reading::absent("HOME: not set");
+    if (home != machine.variables.end()) {
+        user_file = hashed(read_text(machine, home->second + "/.nccl.conf"));
+        // The reason names the file; whose home it is in is nobody's business.
+        if (user_file.reason.rfind(home->second + "/", 0) == 0) user_file.reason.replace(0, home->second.size(), "~");
+    }
+    etc.config("nccl.user_config_file", 1, user_file);
 }
 
 } // namespace environment
