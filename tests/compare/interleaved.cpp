@@ -244,11 +244,11 @@ TEST_CASE("boards: what follows the factor") {
     plumbline::workload::description what;
     const compare::policy p;
     CHECK_FALSE(compare::is_compute_bound(what, {}, p));
-    what.bytes = 1;
+    what.bytes = 10;
     CHECK_FALSE(compare::is_compute_bound(what, {}, p));
-    what.flop = 100;
+    what.flop = 1000;
     CHECK(compare::is_compute_bound(what, {}, p));
-    what.flop = 99;
+    what.flop = 999;
     CHECK_FALSE(compare::is_compute_bound(what, {}, p));
     what.bytes = 0;
     CHECK(compare::is_compute_bound(what, {}, p));

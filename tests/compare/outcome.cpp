@@ -283,6 +283,7 @@ TEST_CASE("outcome: geometric mean over valid pairs only") {
     const auto got = run({{"a", 2}, {"b", 0.5}, {"c", 2}, {"gone", 0}, {"broken", -1}});
     CHECK(got.overall.pairs == 3);
     CHECK(got.overall.ratio == Approx(std::cbrt(2.0)));
+    CHECK(run({{"a", 2}}).overall.ratio == Approx(2));
     CHECK(run({{"gone", 0}}).overall.pairs == 0);
     CHECK(run({{"gone", 0}}).overall.ratio == 1);
 }

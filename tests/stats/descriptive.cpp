@@ -35,6 +35,8 @@ TEST_CASE("descriptive: mean and spread") {
     CHECK(stats::sum_of_squares({5}) == 0);
     CHECK(stats::sum_of_squares({1, 3}) == 2);
     CHECK(stats::sum_of_squares({1, 2, 6}) == 14);
+    // Far from zero: sums of squares would cancel (sum(v^2) - n mean^2 is off by 100 here).
+    CHECK(stats::sum_of_squares({1e9 + 0.25, 1e9 + 0.5, 1e9 + 1}) == doctest::Approx(0.291667).epsilon(1e-4));
     CHECK(std::isnan(stats::variance({})));
     CHECK(std::isnan(stats::variance({5})));
     CHECK(stats::variance({1, 3}) == 2);
