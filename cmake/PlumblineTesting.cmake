@@ -15,6 +15,8 @@ function(plumbline_add_test NAME)
   if(NOT ARG_OWN_MAIN)
     target_link_libraries(test_${NAME} PRIVATE plumbline_test_main)
   endif()
+  # Half of the compile time of -O3; the programs themselves, which tests run as processes, keep the build type's.
+  target_compile_options(test_${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(test_${NAME} PRIVATE PLUMBLINE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   add_test(NAME ${NAME} COMMAND test_${NAME} --no-version)
   if(NOT ARG_TIMEOUT)

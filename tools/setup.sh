@@ -181,6 +181,8 @@ plumbline_configure() {
     options=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$(command -v "$plumbline_cxx")" "$@"
         ${PLUMBLINE_CMAKE_ARGS:-})
     if command -v ccache >/dev/null; then
+        # Paths relative to this tree in the cache's keys: a fresh clone in another folder finds what this one compiled.
+        export CCACHE_BASEDIR="$plumbline_root" CCACHE_NOHASHDIR=1
         options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     fi
     state="${options[*]} | $plumbline_facts | $(plumbline_nvcc) | ${CMAKE_PREFIX_PATH:-} ${CLI11_ROOT:-}"
