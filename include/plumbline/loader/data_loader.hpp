@@ -222,6 +222,7 @@ inline void data_loader::stop_threads() {
     threads_.clear();
     const std::lock_guard<std::mutex> lock(mutex_);
     stop_ = false;
+    fatal_ = nullptr; // a second thread may have failed after the first one's failure was taken
 }
 
 /// The next batch to build, in a free slot. Called with the lock held, when issuable().
