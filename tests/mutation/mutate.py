@@ -24,7 +24,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("stats", "compare")
 LINKER = ["-fuse-ld=lld"] if shutil.which("ld.lld") else []  # several times as fast
-SLOW = {"resampling.cpp", "speed.cpp"}  # figures of merit, not tests of single rules
+SLOW = {"resampling.cpp", "recorded.cpp", "speed.cpp"}  # figures of merit, not tests of single rules
 # The tests most likely to notice come first; the others follow.
 FIRST = {
     "stats/descriptive.hpp": ["stats/descriptive.cpp"],
