@@ -108,7 +108,9 @@ private:
     void abandon_epoch();
     void start_threads();
     void stop_threads();
-    void report_fatal();
+    void fail(std::exception_ptr problem);
+    template <class Body>
+    void run_thread(Body body);
     void check_some_loaded(bool finished_epoch) const;
 
     pipeline what_;
@@ -200,8 +202,9 @@ inline void data_loader::abandon_epoch() {
 inline void data_loader::start_threads() {
     threads_.reserve(how_.num_workers + 1);
     try {
-        for (std::size_t i = 0; i < how_.num_workers; ++i) threads_.emplace_back([this] { work_loop(); });
-        if (copy_ && how_.num_workers != 0) threads_.emplace_back([this] { copy_loop(); });
+        for (std::size_t i = 0; i < how_.num_workers; ++i)
+            threads_.emplace_back([this] { run_thread([this] { work_loop(); }); });
+        if (copy_ && how_.num_workers != 0) threads_.emplace_back([this] { run_thread([this] { copy_loop(); }); });
     } catch (const std::system_error& problem) {
         const std::size_t started = threads_.size();
         stop_threads();
@@ -247,79 +250,82 @@ inline void data_loader::fill(slot& to, worker& by) const {
     to.record.cpu_ns = thread_cpu_ns() - cpu;
 }
 
-inline void data_loader::report_fatal() {
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (!fatal_) fatal_ = std::current_exception();
-    }
+/// Ends the epoch with a thread's failure, the first one if there are several. Called with the lock held and outside
+/// the handler that caught it: whoever rethrows it is then its only owner, and what() is never freed by one thread
+/// while another reads it.
+inline void data_loader::fail(std::exception_ptr problem) {
+    if (!fatal_) fatal_ = std::move(problem);
     progress_.notify_all();
 }
 
-inline void data_loader::work_loop() {
+/// Runs a thread's body; what it throws ends the epoch.
+template <class Body>
+void data_loader::run_thread(Body body) {
+    std::exception_ptr problem;
     try {
-        worker mine(what_);
-        std::unique_lock<std::mutex> lock(mutex_);
-        for (;;) {
-            work_.wait(lock, [this] { return stop_ || issuable(); });
-            if (stop_) return;
-            slot* const to = issue();
-            lock.unlock();
-            std::exception_ptr problem;
-            try {
-                fill(*to, mine);
-            } catch (...) {
-                problem = std::current_exception();
-            }
-            lock.lock();
-            --busy_;
-            if (problem) {
-                free_.push_back(to);
-                lock.unlock();
-                std::rethrow_exception(problem);
-            }
-            if (how_.in_order)
-                ready_.emplace(to->record.index, to);
-            else
-                completed_.push_back(to);
-            progress_.notify_all();
-            copyable_.notify_all();
-        }
+        body();
     } catch (...) {
-        report_fatal();
+        problem = std::current_exception();
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (problem) fail(std::move(problem));
+}
+
+inline void data_loader::work_loop() {
+    worker mine(what_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+        work_.wait(lock, [this] { return stop_ || issuable(); });
+        if (stop_) return;
+        slot* const to = issue();
+        lock.unlock();
+        std::exception_ptr problem;
+        try {
+            fill(*to, mine);
+        } catch (...) {
+            problem = std::current_exception();
+        }
+        lock.lock();
+        --busy_;
+        if (problem) {
+            free_.push_back(to);
+            return fail(std::move(problem));
+        }
+        if (how_.in_order)
+            ready_.emplace(to->record.index, to);
+        else
+            completed_.push_back(to);
+        progress_.notify_all();
+        copyable_.notify_all();
     }
 }
 
 inline void data_loader::copy_loop() {
-    try {
-        std::unique_lock<std::mutex> lock(mutex_);
-        for (;;) {
-            copyable_.wait(lock, [this] { return stop_ || (ready() && !free_buffers_.empty()); });
-            if (stop_) return;
-            finished done = take_ready();
-            done.buffer = free_buffers_.back();
-            free_buffers_.pop_back();
-            ++busy_;
-            lock.unlock();
-            std::exception_ptr problem;
-            try {
-                copy(done);
-            } catch (...) {
-                problem = std::current_exception();
-            }
-            lock.lock();
-            --busy_;
-            free_.push_back(std::exchange(done.host, nullptr));
-            if (problem) {
-                free_buffers_.push_back(done.buffer);
-                lock.unlock();
-                std::rethrow_exception(problem);
-            }
-            copied_.push_back(std::move(done));
-            progress_.notify_all();
-            work_.notify_all();
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+        copyable_.wait(lock, [this] { return stop_ || (ready() && !free_buffers_.empty()); });
+        if (stop_) return;
+        finished done = take_ready();
+        done.buffer = free_buffers_.back();
+        free_buffers_.pop_back();
+        ++busy_;
+        lock.unlock();
+        std::exception_ptr problem;
+        try {
+            copy(done);
+        } catch (...) {
+            problem = std::current_exception();
         }
-    } catch (...) {
-        report_fatal();
+        lock.lock();
+        --busy_;
+        free_.push_back(std::exchange(done.host, nullptr));
+        if (problem) {
+            free_buffers_.push_back(done.buffer);
+            return fail(std::move(problem));
+        }
+        copied_.push_back(std::move(done));
+        progress_.notify_all();
+        work_.notify_all();
     }
 }
 
