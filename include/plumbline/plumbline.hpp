@@ -45,6 +45,8 @@
 #include "plumbline/result/reading.hpp"
 #include "plumbline/result/result.hpp"
 
+#include "plumbline/training/loss_scaler.hpp"
+
 #include "plumbline/measure/benchmark.hpp"
 #include "plumbline/measure/burst.hpp"
 #include "plumbline/measure/ceilings.hpp"

@@ -11,7 +11,7 @@ import sys
 
 CORE = {"core"}
 FACTS = CORE | {"stats", "workload", "result"}
-MIDDLE = FACTS | {"measure", "environment", "loader"}
+MIDDLE = FACTS | {"measure", "environment", "loader", "training"}
 COMPARE = FACTS | {"environment", "compare"}
 # What each folder may include of plumbline's own folders, besides itself. Data flows one way (architecture).
 LAYERS = {
@@ -19,6 +19,7 @@ LAYERS = {
     "stats": CORE,
     "workload": CORE,
     "result": CORE | {"workload"},
+    "training": CORE | {"workload"},
     "measure": FACTS,
     "environment": FACTS,
     "loader": FACTS | {"measure", "environment"},
@@ -30,7 +31,7 @@ LAYERS = {
     "run": MIDDLE | COMPARE | {"json", "report"},
     "gbench": MIDDLE | COMPARE | {"json", "report", "run"},
 }
-UMBRELLA = ("core", "stats", "workload", "result", "measure", "environment", "compare")  # what plumbline.hpp includes
+UMBRELLA = ("core", "stats", "workload", "result", "training", "measure", "environment", "compare")  # what plumbline.hpp includes
 # Third-party headers by the folders that may see them.
 THIRD_PARTY = [
     (re.compile(r"nlohmann/"), {"json"}),
