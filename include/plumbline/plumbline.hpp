@@ -37,6 +37,7 @@
 #include "plumbline/workload/probe.hpp"
 #include "plumbline/workload/random.hpp"
 #include "plumbline/workload/suite.hpp"
+#include "plumbline/workload/training_step.hpp"
 #include "plumbline/workload/verify.hpp"
 
 #include "plumbline/result/baseline.hpp"
