@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "plumbline/compare/cause.hpp"
 #include "plumbline/core/exit_code.hpp"
 #include "plumbline/core/scalar.hpp"
 #include "plumbline/environment/diff.hpp"
@@ -204,6 +205,7 @@ struct comparison {
     std::optional<compare::common_mode> machine_wide;
     std::optional<board_factor> board;
     geometric_mean overall;
+    explanation why;                ///< which of these changes explain the verdicts: see explain.hpp
     std::vector<std::string> notes; ///< what concerns the comparison as a whole
     std::size_t tests = 0;          ///< pairs in the adjustment for multiple tests
     bool interleaved = false;       ///< paired analysis of interleaved sessions
