@@ -32,6 +32,7 @@
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/gemm_reference.hpp"
 #include "plumbline/workload/id.hpp"
+#include "plumbline/workload/layernorm.hpp"
 #include "plumbline/workload/modes.hpp"
 #include "plumbline/workload/number.hpp"
 #include "plumbline/workload/probe.hpp"
@@ -105,6 +106,7 @@
 
 #include "plumbline/compare/accept.hpp"
 #include "plumbline/compare/board.hpp"
+#include "plumbline/compare/cause.hpp"
 #include "plumbline/compare/compare.hpp"
 #include "plumbline/compare/comparison.hpp"
 #include "plumbline/compare/decide.hpp"

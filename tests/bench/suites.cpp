@@ -11,6 +11,7 @@
 #include "plumbline/json/suite.hpp"
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/id.hpp"
+#include "plumbline/workload/layernorm.hpp"
 #include "plumbline/workload/probe.hpp"
 
 namespace workload = plumbline::workload;
@@ -41,7 +42,9 @@ TEST_CASE("every id of every suite is one that its family makes") {
                 const std::string family = workload::family_of(id);
                 if (family == "gemm") CHECK_NOTHROW((void)workload::gemm::parse(id));
                 if (family == "probe") CHECK_NOTHROW((void)workload::probe::parse(id));
-                CHECK((family == "gemm" || family == "probe"));
+                if (family == "layernorm") CHECK_NOTHROW((void)workload::layernorm::parse(id));
+                const std::set<std::string> known{"gemm", "layernorm", "probe"};
+                CHECK(known.count(family) == 1);
             }
         }
     }

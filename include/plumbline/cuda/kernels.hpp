@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "plumbline/cuda/norm_plan.hpp"
 #include "plumbline/workload/dtype.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -60,6 +61,27 @@ void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* w
 
 /// Adds to *sum a hash of `bytes` bytes (a multiple of 2) that sees order and every bit.
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum);
+
+/// LayerNorm or, with `rms`, RMSNorm of each row of a row-major rows x hidden matrix (workload/layernorm.hpp has the
+/// formulas). Sums are fp32. Each matrix begins at a 16-byte boundary; `error` if not, or if hidden is not 1 to 65536.
+struct norm {
+    storage type = storage::bf16; ///< of x, dy, gamma, beta and what comes out: fp32, fp16 or bf16
+    bool rms = false;             ///< no mean and no beta: those pointers may be nullptr
+    std::int64_t rows = 0;
+    std::int64_t hidden = 0;
+    float epsilon = 1e-5f;
+};
+
+/// y, and for each row its mean and the inverse of its deviation. Reads x once unless the plan is for long rows.
+void norm_forward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* gamma,
+                  const void* beta, void* y, float* mean, float* inverse);
+
+/// dx, dgamma and dbeta from what the forward pass was given and left. The same bits in every run with the same plan.
+/// dgamma and dbeta are stored as `gradients`: the type of x, or fp32. `partial` holds partial_elements(plan, hidden)
+/// fp32 elements of workspace.
+void norm_backward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* dy,
+                   const void* gamma, const float* mean, const float* inverse, void* dx, storage gradients,
+                   void* dgamma, void* dbeta, float* partial);
 
 } // namespace cuda::kernels
 

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_NORM_PLAN_HPP
+#define PLUMBLINE_CUDA_NORM_PLAN_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include "plumbline/version.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+/// How the norm kernels (kernels/norm_forward.cuh, kernels/norm_backward.cuh) divide their work: plain arithmetic, so
+/// that it is tested without a GPU.
+///
+/// A row is covered by units of 16 bytes at 16-byte boundaries; where rows do not begin at one, the first and the last
+/// unit belong to two rows each. A group of `threads` threads works on one row at a time, each thread on `units` units
+/// of it. A block is one group, or four groups of one warp. Groups step through the rows by a stride that keeps the
+/// offset of their rows within a unit the same, so that a thread owns the same columns in every row.
+namespace cuda::kernels {
+
+struct norm_plan {
+    unsigned threads = 0; ///< of a group; 0: rows too long for registers, the kernel that reads a row several times
+    unsigned units = 0;   ///< of 16 bytes, for each thread
+    unsigned stages = 0;  ///< rows that are on their way into shared memory at a time, 1 to 8
+    unsigned blocks = 0;
+
+    bool operator==(const norm_plan&) const = default;
+
+    [[nodiscard]] constexpr unsigned groups() const noexcept { return threads == 32 ? 4 : 1; }
+    [[nodiscard]] constexpr unsigned block_threads() const noexcept { return threads == 0 ? 1024 : threads * groups(); }
+};
+
+/// A kernel that exists: threads and units as in norm_plan, the blocks of it that its registers let run on one
+/// multiprocessor, and the stages that do well with it.
+struct norm_shape {
+    unsigned threads;
+    unsigned units;
+    unsigned blocks_per_sm;
+    unsigned stages;
+
+    [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return std::uint64_t{threads} * units; }
+};
+
+inline constexpr std::array<norm_shape, 9> forward_shapes{{{32, 1, 8, 4},
+                                                           {32, 2, 8, 3},
+                                                           {32, 4, 6, 3},
+                                                           {32, 8, 4, 2},
+                                                           {128, 4, 5, 3},
+                                                           {256, 4, 2, 3},
+                                                           {512, 4, 1, 4},
+                                                           {1024, 4, 1, 2},
+                                                           {1024, 8, 1, 1}}};
+
+/// A backward thread keeps two fp32 sums for each of its columns in registers: half as many 16-bit units as fp32.
+inline constexpr std::array<norm_shape, 7> backward_shapes_16bit{
+    {{32, 1, 6, 3}, {32, 2, 6, 3}, {32, 4, 4, 2}, {128, 2, 5, 2}, {256, 2, 3, 3}, {256, 4, 2, 2}, {512, 4, 1, 3}}};
+inline constexpr std::array<norm_shape, 7> backward_shapes_fp32{
+    {{32, 2, 6, 3}, {32, 4, 6, 2}, {32, 8, 4, 2}, {128, 4, 5, 2}, {256, 4, 3, 2}, {512, 4, 1, 3}, {512, 8, 1, 1}}};
+
+/// Elements of `element_bytes` in a unit.
+[[nodiscard]] constexpr std::int64_t elements_per_unit(std::size_t element_bytes) noexcept {
+    return 16 / static_cast<std::int64_t>(element_bytes);
+}
+
+/// The number of rows after which rows begin at the same offset within a unit again.
+[[nodiscard]] constexpr std::int64_t offset_period(std::int64_t hidden, std::size_t element_bytes) noexcept {
+    const std::int64_t elements = elements_per_unit(element_bytes);
+    return elements / std::gcd(elements, hidden);
+}
+
+/// Most units that a row touches, over all offsets that occur.
+[[nodiscard]] constexpr std::uint64_t units_of_row(std::int64_t hidden, std::size_t element_bytes) noexcept {
+    const std::int64_t elements = elements_per_unit(element_bytes);
+    // Offsets are the multiples of gcd(elements, hidden) below elements.
+    const std::int64_t largest = elements - std::gcd(elements, hidden);
+    return static_cast<std::uint64_t>((largest + hidden + elements - 1) / elements);
+}
+
+/// Shared memory of the rows on their way: each thread has its own slots, `tensors` of them for each unit and stage.
+[[nodiscard]] constexpr std::size_t stage_bytes(const norm_plan& plan, unsigned tensors) noexcept {
+    return std::size_t{plan.block_threads()} * plan.units * plan.stages * tensors * 16;
+}
+
+/// Blocks for `shape`: enough to fill the device, no more than there are rows, and a number of groups that is a
+/// multiple of offset_period.
+[[nodiscard]] constexpr norm_plan norm_plan_of(const norm_shape& shape, std::int64_t rows, std::int64_t hidden,
+                                               std::size_t element_bytes, int sm_count) noexcept {
+    norm_plan plan{shape.threads, shape.units, shape.stages, 0};
+    const std::int64_t groups = plan.groups();
+    const std::int64_t period = offset_period(hidden, element_bytes);
+    const std::int64_t step = period / std::gcd(period, groups); // blocks
+    const std::int64_t wanted =
+        std::min<std::int64_t>((rows + groups - 1) / groups, std::int64_t{shape.blocks_per_sm} * std::max(sm_count, 1));
+    // Down where that costs little, up where there are few.
+    const std::int64_t whole = wanted >= 4 * step ? wanted / step : (wanted + step - 1) / step;
+    plan.blocks = static_cast<unsigned>(whole * step);
+    return plan;
+}
+
+/// The plan for rows that no shape holds.
+[[nodiscard]] constexpr norm_plan long_rows_plan(std::int64_t rows, int sm_count) noexcept {
+    return {0, 0, 1, static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * std::int64_t{std::max(sm_count, 1)}))};
+}
+
+namespace detail {
+
+/// The smallest shape that holds the row.
+template <std::size_t N>
+[[nodiscard]] constexpr norm_plan choose(const std::array<norm_shape, N>& shapes, std::int64_t rows,
+                                         std::int64_t hidden, std::size_t element_bytes, int sm_count) noexcept {
+    for (const norm_shape& shape : shapes) {
+        if (units_of_row(hidden, element_bytes) <= shape.capacity()) {
+            return norm_plan_of(shape, rows, hidden, element_bytes, sm_count);
+        }
+    }
+    return long_rows_plan(rows, sm_count);
+}
+
+} // namespace detail
+
+/// The plan of a forward pass over rows x hidden elements on a device with `sm_count` multiprocessors.
+[[nodiscard]] constexpr norm_plan plan_forward(std::int64_t rows, std::int64_t hidden, std::size_t element_bytes,
+                                               int sm_count) noexcept {
+    return detail::choose(forward_shapes, rows, hidden, element_bytes, sm_count);
+}
+
+[[nodiscard]] constexpr norm_plan plan_backward(std::int64_t rows, std::int64_t hidden, std::size_t element_bytes,
+                                                int sm_count) noexcept {
+    return element_bytes == 4 ? detail::choose(backward_shapes_fp32, rows, hidden, element_bytes, sm_count)
+                              : detail::choose(backward_shapes_16bit, rows, hidden, element_bytes, sm_count);
+}
+
+/// fp32 elements of the workspace of a backward pass: each block's sums for dgamma and dbeta.
+[[nodiscard]] constexpr std::size_t partial_elements(const norm_plan& plan, std::int64_t hidden) noexcept {
+    return std::size_t{plan.blocks} * 2 * static_cast<std::size_t>(hidden);
+}
+
+} // namespace cuda::kernels
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
