@@ -148,3 +148,32 @@ TEST_CASE("nonsense in a probe id is refused") {
         CHECK(refusal(probe::parse, each.id).find(each.says) != std::string::npos);
     }
 }
+
+TEST_CASE("the plan of an id can be exchanged; other modes and the work stay") {
+    for (const char* id : {"gemm/bf16/tn/m8n16k32", "gemm/bf16/tn/m8n16k32b4/bias/hot/stream"}) {
+        const std::string best = with_plan(id, plan_choice::best);
+        CAPTURE(best);
+        CHECK(split_modes(best).mode.plan == plan_choice::best);
+        CHECK(gemm::id(gemm::parse(best)) == best);
+        CHECK(with_plan(best, plan_choice::pinned) == with_plan(id, plan_choice::pinned));
+        CHECK(with_plan(best, plan_choice::heuristic) == id);
+        CHECK(split_modes(best).work == split_modes(id).work);
+    }
+    CHECK(with_plan("gemm/x/hot", plan_choice::best) == "gemm/x/best/hot");
+    CHECK(split_modes("gemm/bias").work == "gemm/bias");
+    CHECK(split_modes("").work.empty());
+    CHECK(split_modes("hot").work == "hot"); // an id is more than a mode
+}
+
+TEST_CASE("a word with a number is taken only as that") {
+    id_reader reader("gemm/ws32/ws/ws07/ws-1/ws4294967296/wsx", "gemm", "gemm/x");
+    CHECK_FALSE(reader.take_number("pad").has_value());
+    CHECK(reader.take_number("ws") == 32);
+    while (!reader.done()) {
+        CAPTURE(reader.peek());
+        CHECK_FALSE(reader.take_number("ws").has_value());
+        (void)reader.next("anything");
+    }
+    CHECK_FALSE(reader.take_number("ws").has_value());
+    CHECK(id_reader("gemm/ws0", "gemm", "gemm/x").take_number("ws") == 0);
+}

@@ -59,6 +59,30 @@ TEST_CASE("the tolerance is a limit on both sides of it") {
     CHECK_THROWS_AS(require_close("x", {1}, {1, 2}, 1, same), error);
 }
 
+TEST_CASE("a few wrong elements among many are found although the norm hardly moves") {
+    std::vector<double> reference(100000);
+    for (std::size_t i = 0; i < reference.size(); ++i) reference[i] = i % 2 == 0 ? 1.0 : -1.0;
+    std::vector<double> output = reference;
+    output[4711] = -0.9; // relative norm 3e-4
+    CHECK(compare_outputs(output, reference).relative_norm < 1e-3);
+    CHECK(compare_outputs(output, reference).element == doctest::Approx(0.1));
+    CHECK_THROWS_WITH_AS(require_close("x", output, reference, 8e-3, same),
+                         doctest::Contains("element 4711 is -0.9, expected -1"), verification_error);
+    CHECK_NOTHROW(require_close("x", output, reference, 0.0126, same)); // 8 x 0.0126 allows it
+    output[4711] = reference[4711] + 0.9 * element_factor * 1e-3;
+    CHECK_NOTHROW(require_close("x", output, reference, 1e-3, same));
+    output[4711] = reference[4711] + 1.1 * element_factor * 1e-3;
+    CHECK_THROWS_AS(require_close("x", output, reference, 1e-3, same), verification_error);
+}
+
+TEST_CASE("an element is judged by itself where it is large and by the others where it is small") {
+    const std::vector<double> reference{100, 1, 1e-9, 1};
+    CHECK(compare_outputs({100.5, 1, 1e-9, 1}, reference).element == doctest::Approx(0.005));
+    const double typical = std::sqrt((1e4 + 2) / 4);
+    CHECK(compare_outputs({100, 1, 0.5, 1}, reference).element == doctest::Approx(0.5 / typical));
+    CHECK(compare_outputs({100, 1, 0.5, 1}, reference).worst_element == 2);
+}
+
 TEST_CASE("tolerances are those of each dtype; fp32 grows with the square root beyond 16384 terms") {
     CHECK(tolerance(dtype::fp32, 16384) == 1e-5);
     CHECK(tolerance(dtype::fp32, 65536) == doctest::Approx(2e-5));

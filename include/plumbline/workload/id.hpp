@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -65,6 +66,22 @@ public:
         const bool found = peek() == word;
         if (found) ++at_;
         return found;
+    }
+
+    /// Takes the next part if it is `word` followed by a number, "ws32": 0 <= number < 2^31, no leading zeros.
+    [[nodiscard]] std::optional<std::int64_t> take_number(std::string_view word) {
+        const std::string_view part = peek();
+        if (part.size() <= word.size() || part.substr(0, word.size()) != word) return std::nullopt;
+        const char* const begin = part.data() + word.size();
+        const char* const end = part.data() + part.size();
+        std::int64_t value = 0;
+        const auto [stop, failure] = std::from_chars(begin, end, value);
+        if (*begin == '-' || (*begin == '0' && end - begin > 1) || failure != std::errc{} || stop != end ||
+            value >= (std::int64_t{1} << 31)) {
+            return std::nullopt; // whatever it is, it is refused as that
+        }
+        ++at_;
+        return value;
     }
 
     /// Takes the next part as one of the words of a table of (word, value) pairs.

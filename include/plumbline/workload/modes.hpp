@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_WORKLOAD_MODES_HPP
 #define PLUMBLINE_WORKLOAD_MODES_HPP
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -55,6 +56,31 @@ struct modes {
     if (part == "sustained") return turn_on(mode.sustained);
     if (part == "stream") return turn_on(mode.stream);
     return false;
+}
+
+/// What an id says: the work, and the modes at its end.
+struct split_id {
+    std::string work;
+    modes mode;
+};
+
+/// Takes the modes off an id: "gemm/.../best/hot" is "gemm/..." with plan best and hot. Parts that are no modes belong
+/// to the work.
+[[nodiscard]] inline split_id split_modes(std::string_view id) {
+    split_id found{std::string(id), {}};
+    for (std::size_t slash = id.rfind('/'); slash != std::string_view::npos; slash = id.rfind('/')) {
+        if (!set_mode(found.mode, id.substr(slash + 1))) break;
+        id = id.substr(0, slash);
+    }
+    found.work = std::string(id);
+    return found;
+}
+
+/// The id of the same work in the same modes with another plan: "gemm/.../hot" with `best` is "gemm/.../best/hot".
+[[nodiscard]] inline std::string with_plan(std::string_view id, plan_choice plan) {
+    split_id parts = split_modes(id);
+    parts.mode.plan = plan;
+    return parts.work + suffix(parts.mode);
 }
 
 /// Adds the modes to the parameters that make up workload.hash.
