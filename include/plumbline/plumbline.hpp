@@ -94,6 +94,7 @@
 #include "plumbline/environment/nvidia/link.hpp"
 #include "plumbline/environment/nvidia/load.hpp"
 #include "plumbline/environment/nvidia/nvml.hpp"
+#include "plumbline/environment/nvidia/ordinal.hpp"
 #include "plumbline/environment/nvidia/state.hpp"
 #include "plumbline/environment/nvidia/watch.hpp"
 #include "plumbline/environment/presence.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "plumbline/gbench/device.hpp"
 #include "plumbline/gbench/reporter.hpp"
 
 namespace gbench = plumbline::gbench;
@@ -79,6 +80,44 @@ TEST_CASE("the baseline of a session carries the environment, the session and th
     REQUIRE(made.environment.find("build.google_benchmark") != nullptr);
     CHECK(made.environment.find("build.google_benchmark")->read == result::reading::of(gbench::library_version()));
     CHECK(made.environment.attributes.size() > 20); // the machine's own
+}
+
+TEST_CASE("the entry of a backend tells a session about its device") {
+    fake::backend device;
+    plumbline::run::backend_entry<fake::backend> entry;
+    entry.name = "fake";
+    entry.identify = [](const plumbline::environment::host& machine, int number) {
+        result::device found;
+        found.model = machine.variables.at("FAKE_MODEL") + " " + std::to_string(number);
+        found.uuid = "0123456789abcdef";
+        return found;
+    };
+    entry.machine = [](int) {
+        plumbline::environment::host machine = plumbline::environment::this_machine("cpu");
+        machine.variables["FAKE_MODEL"] = "scripted device";
+        return machine;
+    };
+    entry.describe = [](fake::backend&, result::device& into) { into.properties["units"] = std::int64_t{3}; };
+    entry.read = [](fake::backend&, const plumbline::environment::host&, result::fingerprint& into) {
+        into.attributes["fake.firmware"] = {result::attribute_class::config, 1, "fake",
+                                            result::reading::of(std::int64_t{7})};
+    };
+    entry.hooks = [](fake::backend&, const plumbline::environment::host&) {
+        plumbline::measure::hooks watch;
+        watch.after = [](const plumbline::workload::description&, result::session_result& one) {
+            one.flags.emplace_back(result::flag::foreign_load);
+        };
+        return watch;
+    };
+    gbench::session<fake::backend> session(device, gbench::about_device(entry, device, 5));
+    session.add<kernels::steady>({});
+    run_all(session, 1);
+    const result::baseline made = session.baseline();
+    CHECK(made.device.model == "scripted device 5");
+    CHECK(made.device.uuid == "0123456789abcdef");
+    CHECK(made.device.properties.count("units") == 1);
+    CHECK(made.environment.find("fake.firmware") != nullptr);
+    CHECK(made.results.at(0).sessions.at(0).flags == std::vector<std::string>{result::flag::foreign_load});
 }
 
 TEST_CASE("a failing kernel is an error for Google Benchmark and a failed result, an unsupported one is skipped") {

@@ -30,6 +30,12 @@ LAYERS = {
     "report": MIDDLE | COMPARE | {"json"},
     "run": MIDDLE | COMPARE | {"json", "report"},
     "gbench": MIDDLE | COMPARE | {"json", "report", "run"},
+    "entry": set(),
+}
+# Headers that may include other folders than the rest of theirs.
+OWN_LAYERS = {
+    "entry/cpu.hpp": MIDDLE | {"cpu", "run"},
+    "entry/cuda.hpp": MIDDLE | {"cuda", "run"},
 }
 UMBRELLA = ("core", "stats", "workload", "result", "training", "measure", "environment", "compare")  # what plumbline.hpp includes
 # Third-party headers by the folders that may see them.
@@ -80,7 +86,7 @@ def check_includes(folder, name, code):
                 yield f"includes <{path}>: own headers are included with quotes"
             parts = path.split("/")
             other = parts[1] if len(parts) > 2 else ""
-            allowed = set(UMBRELLA) if folder == "" else LAYERS[folder] | {folder}
+            allowed = set(UMBRELLA) if folder == "" else OWN_LAYERS.get(name, LAYERS[folder]) | {folder}
             if path == "plumbline/plumbline.hpp":
                 yield "includes the umbrella header; name the headers it uses"
             elif other and other not in allowed:

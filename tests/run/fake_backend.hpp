@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -117,6 +118,10 @@ inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
     plumbline::run::backend_entry<backend> made;
     made.name = name;
     made.families = [] { return std::vector<plumbline::measure::family<backend>>{{"fake", make}}; };
+    made.serve = [](int argc, char** argv) -> std::optional<int> {
+        if (argc == 2 && std::string_view(argv[1]) == "--fake-step") return 42;
+        return std::nullopt;
+    };
     made.open = [](int device) {
         if (std::getenv("FAKE_START") != nullptr) {
             throw plumbline::environment_error("fake",

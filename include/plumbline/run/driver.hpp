@@ -47,6 +47,10 @@ struct backend_entry {
     std::string name; ///< "cuda", "cpu", ...; what --backend= takes and every result carries
     std::function<std::vector<measure::family<B>>()> families;
 
+    /// Answers when this program started itself for one step of a measurement (a cold start): the exit code, or nothing
+    /// for an ordinary start. Called before anything else of the program. May be empty.
+    std::function<std::optional<int>(int argc, char** argv)> serve;
+
     /// Opens device number `device` of this backend; throws environment_error with the diagnosis if it cannot start.
     std::function<std::unique_ptr<B>(int device)> open;
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <utility>
@@ -125,10 +126,14 @@ namespace detail {
 } // namespace detail
 
 /// The whole of a bench program: `int main(int argc, char** argv) { return run::program(argc, argv,
-/// {std::cout, std::cerr}, entries...); }`. Each entry is a backend_entry<B>; the order matters only for messages. The
-/// same program, started with hidden options by itself, is the session child. Never throws; returns an exit_code.
+/// {std::cout, std::cerr}, entry::cuda(), entry::cpu()); }`. Each entry is a backend_entry<B>; the order matters only
+/// for messages. The same program, started with hidden options by itself, is the session child. Never throws; returns
+/// an exit_code.
 template <class... Backends>
 [[nodiscard]] int program(int argc, char** argv, const program_settings& settings, backend_entry<Backends>... entries) {
+    std::optional<int> served;
+    ((served = served || !entries.serve ? served : entries.serve(argc, argv)), ...);
+    if (served) return *served;
     std::vector<driver> drivers;
     (drivers.push_back(erase(std::move(entries))), ...);
     for (driver& each : drivers) {

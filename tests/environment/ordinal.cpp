@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/gpu_ordinal.hpp"
+#include "plumbline/environment/nvidia/ordinal.hpp"
 
 namespace environment = plumbline::environment;
 namespace nvidia = plumbline::environment::nvidia;
@@ -44,25 +44,25 @@ using list = std::vector<std::string>;
 } // namespace
 
 TEST_CASE("without CUDA_VISIBLE_DEVICES all GPUs in the order of the bus") {
-    CHECK(bench::visible_gpus(machine(std::nullopt)) == list{"GPU-aaaa-1", "GPU-bbbb-2", "GPU-bbcc-3"});
-    CHECK(bench::gpu_of_ordinal(machine(std::nullopt), 2) == "GPU-bbcc-3");
-    CHECK_THROWS_AS((void)bench::gpu_of_ordinal(machine(std::nullopt), 3), plumbline::usage_error);
+    CHECK(nvidia::visible_gpus(machine(std::nullopt)) == list{"GPU-aaaa-1", "GPU-bbbb-2", "GPU-bbcc-3"});
+    CHECK(nvidia::gpu_of_ordinal(machine(std::nullopt), 2) == "GPU-bbcc-3");
+    CHECK_THROWS_AS((void)nvidia::gpu_of_ordinal(machine(std::nullopt), 3), plumbline::usage_error);
 }
 
 TEST_CASE("CUDA_VISIBLE_DEVICES chooses and orders; its first wrong entry ends the list") {
-    CHECK(bench::visible_gpus(machine("2,0")) == list{"GPU-bbcc-3", "GPU-aaaa-1"});
-    CHECK(bench::visible_gpus(machine(" 1 , 2 ")) == list{"GPU-bbbb-2", "GPU-bbcc-3"});
-    CHECK(bench::visible_gpus(machine("GPU-bbc,0")) == list{"GPU-bbcc-3", "GPU-aaaa-1"});
-    CHECK(bench::visible_gpus(machine("0,7,1")) == list{"GPU-aaaa-1"});
-    CHECK(bench::visible_gpus(machine("-1")).empty());
-    CHECK(bench::visible_gpus(machine("")).empty());
-    CHECK(bench::visible_gpus(machine("MIG-12")) == list{"MIG-12"});
-    CHECK(bench::gpu_of_ordinal(machine("2,0"), 0) == "GPU-bbcc-3");
-    CHECK_THROWS_AS((void)bench::gpu_of_ordinal(machine("1"), 1), plumbline::usage_error);
+    CHECK(nvidia::visible_gpus(machine("2,0")) == list{"GPU-bbcc-3", "GPU-aaaa-1"});
+    CHECK(nvidia::visible_gpus(machine(" 1 , 2 ")) == list{"GPU-bbbb-2", "GPU-bbcc-3"});
+    CHECK(nvidia::visible_gpus(machine("GPU-bbc,0")) == list{"GPU-bbcc-3", "GPU-aaaa-1"});
+    CHECK(nvidia::visible_gpus(machine("0,7,1")) == list{"GPU-aaaa-1"});
+    CHECK(nvidia::visible_gpus(machine("-1")).empty());
+    CHECK(nvidia::visible_gpus(machine("")).empty());
+    CHECK(nvidia::visible_gpus(machine("MIG-12")) == list{"MIG-12"});
+    CHECK(nvidia::gpu_of_ordinal(machine("2,0"), 0) == "GPU-bbcc-3");
+    CHECK_THROWS_AS((void)nvidia::gpu_of_ordinal(machine("1"), 1), plumbline::usage_error);
 }
 
 TEST_CASE("without NVML nothing is known, and nothing is invented") {
     environment::host none;
-    CHECK(bench::visible_gpus(none).empty());
-    CHECK(bench::gpu_of_ordinal(none, 0).empty());
+    CHECK(nvidia::visible_gpus(none).empty());
+    CHECK(nvidia::gpu_of_ordinal(none, 0).empty());
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef PLUMBLINE_BENCH_GPU_ORDINAL_HPP
-#define PLUMBLINE_BENCH_GPU_ORDINAL_HPP
+#ifndef PLUMBLINE_ENVIRONMENT_NVIDIA_ORDINAL_HPP
+#define PLUMBLINE_ENVIRONMENT_NVIDIA_ORDINAL_HPP
 
 #include <cstddef>
 #include <optional>
@@ -11,23 +11,24 @@
 #include "plumbline/environment/nvidia/device.hpp"
 #include "plumbline/environment/reader.hpp"
 
-namespace bench {
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace environment::nvidia {
 
 /// UUIDs of all GPUs, in NVML's order, which is that of the PCI bus. Empty where there is no NVML.
-inline std::vector<std::string> all_gpus(const plumbline::environment::host& machine) {
-    namespace nvidia = plumbline::environment::nvidia;
+[[nodiscard]] inline std::vector<std::string> all_gpus(const host& machine) {
     std::vector<std::string> found;
-    const plumbline::result::reading count = nvidia::device_count(machine);
+    const result::reading count = device_count(machine);
     if (!count.known()) return found;
-    const nvidia::nvml_api& api = *machine.nvml;
+    const nvml_api& api = *machine.nvml;
     for (std::int64_t i = 0; i < std::get<std::int64_t>(count.value); ++i) {
-        nvidia::device_handle gpu = nullptr;
-        plumbline::result::reading uuid = plumbline::result::reading::absent("no handle");
-        if (api.handle_by_index && api.handle_by_index(static_cast<unsigned>(i), &gpu) == nvidia::code::success) {
-            uuid = nvidia::read_text(api.uuid, gpu, "nvmlDeviceGetUUID");
+        device_handle gpu = nullptr;
+        result::reading uuid = result::reading::absent("no handle");
+        if (api.handle_by_index && api.handle_by_index(static_cast<unsigned>(i), &gpu) == code::success) {
+            uuid = read_text(api.uuid, gpu, "nvmlDeviceGetUUID");
         }
         // A GPU that does not answer keeps its place: numbers count places.
-        found.push_back(uuid.known() ? plumbline::to_string(uuid.value) : std::string());
+        found.push_back(uuid.known() ? to_string(uuid.value) : std::string());
     }
     return found;
 }
@@ -35,20 +36,20 @@ inline std::vector<std::string> all_gpus(const plumbline::environment::host& mac
 /// The GPUs that CUDA offers to this process, by UUID and in CUDA's order, without asking CUDA: those that
 /// CUDA_VISIBLE_DEVICES names (by number, or by UUID and its beginnings; the first entry that names none ends the
 /// list, as in CUDA), else all. CUDA's own default order puts the fastest GPU first, which is the order of the bus
-/// wherever all are of one model; describe_gpu() finds out where it is not.
-inline std::vector<std::string> visible_gpus(const plumbline::environment::host& machine) {
+/// wherever all are of one model; entry/cuda.hpp finds out where it is not.
+[[nodiscard]] inline std::vector<std::string> visible_gpus(const host& machine) {
     const std::vector<std::string> all = all_gpus(machine);
     const auto variable = machine.variables.find("CUDA_VISIBLE_DEVICES");
     if (variable == machine.variables.end()) return all;
     std::vector<std::string> visible;
-    for (const std::string& raw : plumbline::environment::detail::split(variable->second, ',')) {
-        const std::string entry(plumbline::environment::detail::trimmed(raw));
+    for (const std::string& raw : environment::detail::split(variable->second, ',')) {
+        const std::string entry(environment::detail::trimmed(raw));
         if (entry.rfind("MIG-", 0) == 0) {
             visible.push_back(entry);
             continue;
         }
         std::optional<std::string> named;
-        const auto number = plumbline::environment::detail::integer(entry);
+        const auto number = environment::detail::integer(entry);
         for (std::size_t i = 0; i < all.size(); ++i) {
             const bool by_number = number && *number == static_cast<std::int64_t>(i);
             const bool by_uuid = entry.rfind("GPU-", 0) == 0 && all[i].rfind(entry, 0) == 0;
@@ -62,16 +63,18 @@ inline std::vector<std::string> visible_gpus(const plumbline::environment::host&
 
 /// The UUID of CUDA device `ordinal`; "" where NVML does not know any visible GPU. Throws usage_error for a number
 /// beyond the visible ones.
-inline std::string gpu_of_ordinal(const plumbline::environment::host& machine, int ordinal) {
+[[nodiscard]] inline std::string gpu_of_ordinal(const host& machine, int ordinal) {
     const std::vector<std::string> visible = visible_gpus(machine);
     if (visible.empty()) return {};
     if (static_cast<std::size_t>(ordinal) >= visible.size()) {
-        throw plumbline::usage_error("there is no CUDA device " + std::to_string(ordinal) + "; this process sees " +
-                                     std::to_string(visible.size()) + " (see CUDA_VISIBLE_DEVICES)");
+        throw usage_error("there is no CUDA device " + std::to_string(ordinal) + "; this process sees " +
+                          std::to_string(visible.size()) + " (see CUDA_VISIBLE_DEVICES)");
     }
     return visible[static_cast<std::size_t>(ordinal)];
 }
 
-} // namespace bench
+} // namespace environment::nvidia
+
+PLUMBLINE_NAMESPACE_END
 
 #endif

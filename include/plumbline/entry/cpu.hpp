@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef PLUMBLINE_BENCH_CPU_ENTRY_HPP
-#define PLUMBLINE_BENCH_CPU_ENTRY_HPP
+#ifndef PLUMBLINE_ENTRY_CPU_HPP
+#define PLUMBLINE_ENTRY_CPU_HPP
 
 #include <memory>
 #include <string>
@@ -12,34 +12,37 @@
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/run/driver.hpp"
 
-namespace bench {
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace entry {
 
 /// The CPU as run/ sees it: one device, named by its model and the hashed machine.
-inline plumbline::run::backend_entry<plumbline::cpu::backend> cpu_entry() {
-    namespace environment = plumbline::environment;
-    plumbline::run::backend_entry<plumbline::cpu::backend> made;
+[[nodiscard]] inline run::backend_entry<plumbline::cpu::backend> cpu() {
+    run::backend_entry<plumbline::cpu::backend> made;
     made.name = "cpu";
     made.families = plumbline::cpu::catalogue;
     made.open = [](int device) {
         if (device != 0) {
-            throw plumbline::usage_error("--device=" + std::to_string(device) +
-                                         ": the CPU backend has one device, 0; all processors this process may use");
+            throw usage_error("--device=" + std::to_string(device) +
+                              ": the CPU backend has one device, 0; all processors this process may use");
         }
         return std::make_unique<plumbline::cpu::backend>();
     };
     made.identify = [](const environment::host& machine, int) {
-        plumbline::result::fingerprint read;
+        result::fingerprint read;
         environment::read_cpu(read, machine);
-        plumbline::result::device found;
+        result::device found;
         found.backend = "cpu";
         const auto* model = read.find("cpu.model");
-        found.model = model != nullptr && model->read.known() ? plumbline::to_string(model->read.value) : "CPU";
+        found.model = model != nullptr && model->read.known() ? to_string(model->read.value) : "CPU";
         found.uuid = environment::board_id(machine);
         return found;
     };
     return made;
 }
 
-} // namespace bench
+} // namespace entry
+
+PLUMBLINE_NAMESPACE_END
 
 #endif

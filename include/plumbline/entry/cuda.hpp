@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef PLUMBLINE_BENCH_CUDA_ENTRY_HPP
-#define PLUMBLINE_BENCH_CUDA_ENTRY_HPP
+#ifndef PLUMBLINE_ENTRY_CUDA_HPP
+#define PLUMBLINE_ENTRY_CUDA_HPP
 
 #include <memory>
 #include <optional>
@@ -9,13 +9,13 @@
 
 #include <unistd.h>
 
-#include "gpu_ordinal.hpp"
 #include "plumbline/core/error.hpp"
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/catalogue.hpp"
 #include "plumbline/cuda/datasheet.hpp"
 #include "plumbline/cuda/device.hpp"
 #include "plumbline/cuda/kernels.hpp"
+#include "plumbline/cuda/machine/cold_start.hpp"
 #include "plumbline/cuda/probe/collect.hpp"
 #include "plumbline/cuda/probe/link.hpp"
 #include "plumbline/cuda/probe/nccl.hpp"
@@ -24,24 +24,26 @@
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/environment/nvidia/activity.hpp"
 #include "plumbline/environment/nvidia/device.hpp"
+#include "plumbline/environment/nvidia/ordinal.hpp"
 #include "plumbline/run/driver.hpp"
 
-namespace bench {
+PLUMBLINE_NAMESPACE_BEGIN
 
-namespace environment = plumbline::environment;
-namespace nvidia = plumbline::environment::nvidia;
-namespace result = plumbline::result;
-namespace run = plumbline::run;
+namespace entry {
+
+namespace detail {
+
+namespace nvidia = environment::nvidia;
 
 /// Model and hashed UUID through NVML, so that no context is needed.
-inline result::device identify_gpu(const environment::host& machine) {
+[[nodiscard]] inline result::device identify_gpu(const environment::host& machine) {
     result::device found;
     found.backend = "cuda";
     found.uuid = environment::board_id(machine);
     const nvidia::found_device gpu = nvidia::find_device(machine);
     if (!gpu.gpu) return found;
     const result::reading name = nvidia::read_text(machine.nvml->name, gpu.gpu->handle, "nvmlDeviceGetName");
-    if (name.known()) found.model = plumbline::to_string(name.value);
+    if (name.known()) found.model = to_string(name.value);
     return found;
 }
 
@@ -52,9 +54,9 @@ inline void describe_gpu(plumbline::cuda::backend& on, result::device& into) {
     plumbline::cuda::add_datasheet(opened);
     const bool mig = on.device().uuid.rfind("MIG-", 0) == 0; // its UUID is not that of the board
     if (!mig && !into.uuid.empty() && !opened.uuid.empty() && into.uuid != opened.uuid) {
-        throw plumbline::environment_error("device", "device " + std::to_string(on.device().ordinal) +
-                                                         " is another board for CUDA than for NVML; set "
-                                                         "CUDA_DEVICE_ORDER=PCI_BUS_ID");
+        throw environment_error("device", "device " + std::to_string(on.device().ordinal) +
+                                              " is another board for CUDA than for NVML; set "
+                                              "CUDA_DEVICE_ORDER=PCI_BUS_ID");
     }
     if (into.uuid.empty()) into.uuid = opened.uuid;
     if (into.model.empty()) into.model = opened.model;
@@ -62,9 +64,9 @@ inline void describe_gpu(plumbline::cuda::backend& on, result::device& into) {
 }
 
 /// Power, temperature and SM clock of this moment, as far as they can be read.
-inline plumbline::scalar_map read_telemetry(const nvidia::nvml_api& api, nvidia::device_handle gpu) {
+[[nodiscard]] inline scalar_map read_telemetry(const nvidia::nvml_api& api, nvidia::device_handle gpu) {
     constexpr unsigned sm = 1, core_sensor = 0;
-    plumbline::scalar_map read;
+    scalar_map read;
     const auto add = [&read](const char* name, const result::reading& value) {
         if (value.known()) read[name] = value.value;
     };
@@ -75,17 +77,17 @@ inline plumbline::scalar_map read_telemetry(const nvidia::nvml_api& api, nvidia:
 }
 
 /// Looks at the GPU before and after each benchmark: who else worked on it, and power and temperature in long runs.
-inline plumbline::measure::hooks watch_gpu(const environment::host& machine) {
+[[nodiscard]] inline measure::hooks watch_gpu(const environment::host& machine) {
     const nvidia::found_device found = nvidia::find_device(machine);
-    plumbline::measure::hooks made;
+    measure::hooks made;
     if (!found.gpu) return made;
     const auto nvml = machine.nvml;
     const nvidia::device_handle gpu = found.gpu->handle;
     auto before = std::make_shared<nvidia::activity>();
-    made.before = [nvml, gpu, before](const plumbline::workload::description&) {
+    made.before = [nvml, gpu, before](const workload::description&) {
         *before = nvidia::look(*nvml, gpu, before->newest_sample_us != 0 ? before.get() : nullptr);
     };
-    made.after = [nvml, gpu, before](const plumbline::workload::description&, result::session_result& session) {
+    made.after = [nvml, gpu, before](const workload::description&, result::session_result& session) {
         const nvidia::activity now = nvidia::look(*nvml, gpu, before.get());
         const nvidia::own_share own{{static_cast<unsigned>(::getpid())}, std::nullopt};
         const nvidia::load_finding load = nvidia::foreign_load_between(*before, now, own);
@@ -98,8 +100,8 @@ inline plumbline::measure::hooks watch_gpu(const environment::host& machine) {
 }
 
 /// Readings for checks that put work on the device.
-inline plumbline::scalar_map inspect_gpu(plumbline::cuda::backend& on, const environment::host& machine, bool full) {
-    plumbline::scalar_map read;
+[[nodiscard]] inline scalar_map inspect_gpu(plumbline::cuda::backend& on, const environment::host& machine, bool full) {
+    scalar_map read;
     if (const auto link = plumbline::cuda::probe::link_under_load(machine, on.device().ordinal)) {
         read[run::inspection::link_generation] = std::int64_t{link->generation};
         read[run::inspection::link_width] = std::int64_t{link->width};
@@ -113,10 +115,14 @@ inline plumbline::scalar_map inspect_gpu(plumbline::cuda::backend& on, const env
     return read;
 }
 
+} // namespace detail
+
 /// The GPUs of this machine as run/ sees them.
-inline run::backend_entry<plumbline::cuda::backend> cuda_entry() {
+[[nodiscard]] inline run::backend_entry<plumbline::cuda::backend> cuda() {
+    namespace nvidia = environment::nvidia;
     run::backend_entry<plumbline::cuda::backend> made;
     made.name = "cuda";
+    made.serve = plumbline::cuda::machine::serve_cold_start; // a cold start is measured in a process of its own
     made.families = plumbline::cuda::catalogue;
     made.open = [](int device) { return std::make_unique<plumbline::cuda::backend>(device); };
     made.start = [](int) {
@@ -125,24 +131,26 @@ inline run::backend_entry<plumbline::cuda::backend> cuda_entry() {
     };
     made.machine = [](int device) {
         environment::host machine = environment::this_machine("cuda");
-        machine.gpu = gpu_of_ordinal(machine, device);
+        machine.gpu = nvidia::gpu_of_ordinal(machine, device);
         return machine;
     };
-    made.identify = [](const environment::host& machine, int) { return identify_gpu(machine); };
+    made.identify = [](const environment::host& machine, int) { return detail::identify_gpu(machine); };
     made.devices = [](const environment::host& machine) {
         std::vector<int> numbers;
-        for (std::size_t i = 0; i < visible_gpus(machine).size(); ++i) numbers.push_back(static_cast<int>(i));
+        for (std::size_t i = 0; i < nvidia::visible_gpus(machine).size(); ++i) numbers.push_back(static_cast<int>(i));
         return numbers;
     };
-    made.describe = describe_gpu;
+    made.describe = detail::describe_gpu;
     made.read = [](plumbline::cuda::backend& on, const environment::host& machine, result::fingerprint& into) {
         plumbline::cuda::probe::collect(into, machine, on.device().ordinal, plumbline::cuda::kernels::some_kernel());
     };
-    made.hooks = [](plumbline::cuda::backend&, const environment::host& machine) { return watch_gpu(machine); };
-    made.inspect = inspect_gpu;
+    made.hooks = [](plumbline::cuda::backend&, const environment::host& machine) { return detail::watch_gpu(machine); };
+    made.inspect = detail::inspect_gpu;
     return made;
 }
 
-} // namespace bench
+} // namespace entry
+
+PLUMBLINE_NAMESPACE_END
 
 #endif
