@@ -153,6 +153,21 @@ TEST_CASE("merge: failed anywhere is failed, measured anywhere is not skipped") 
     second.results[0].verified = false;
     CHECK_FALSE(compare::merge({first, second}).results[0].verified);
     CHECK_FALSE(compare::merge({second, first}).results[0].verified);
+    // A benchmark that its backend does not know, or that ended its process, has neither sessions nor description.
+    auto bare = on_day("2026-11-02");
+    bare.results[0].what = {};
+    bare.results[0].what.id = "a";
+    bare.results[0].sessions.clear();
+    bare.results[0].verified = false;
+    bare.results[0].status = status::skipped;
+    for (const auto& pool : {compare::merge({first, bare}), compare::merge({bare, first})}) {
+        CHECK(pool.results[0].status == status::ok);
+        CHECK(pool.results[0].verified);
+        CHECK(pool.results[0].what.hash() == first.results[0].what.hash());
+    }
+    bare.results[0].status = status::failed;
+    CHECK(compare::merge({first, bare}).results[0].status == status::failed);
+    CHECK(compare::merge({bare, first}).results[0].what.unit == first.results[0].what.unit);
 }
 
 TEST_CASE("accept: the whole run") {

@@ -221,6 +221,42 @@ TEST_CASE("gate: values that are no numbers") {
     CHECK(found.reasons[0].text == "candidate: wrong result");
     failed.results[0].reason.clear();
     CHECK(only(build::single(five), failed).reasons[0].text == "candidate: failed");
+    // One that ended its process has no description, and is not "other work" for that.
+    auto crashed = failed;
+    crashed.results[0].what = {};
+    crashed.results[0].what.id = "a";
+    for (const bool first : {true, false}) {
+        const auto got =
+            first ? compare::compare(crashed, build::single(five)) : compare::compare(build::single(five), crashed);
+        CHECK(got.findings.at(0).outcome == verdict::invalid);
+        CHECK_FALSE(has_reason(got.findings[0], reason_code::workload_differs));
+        CHECK(got.exit == exit_code::incomplete);
+    }
+}
+
+TEST_CASE("gate: values that leave the range of numbers when they are used") {
+    const double least = std::numeric_limits<double>::denorm_min();
+    const auto check = [](const result::baseline& base, const result::baseline& candidate, const char* side) {
+        const auto found = only(base, candidate);
+        CHECK(found.outcome == verdict::invalid);
+        REQUIRE(has_reason(found, reason_code::not_finite));
+        CHECK(found.reasons.at(0).text == std::string(side) + ": a value out of the range of numbers");
+        CHECK_FALSE(found.effect);
+    };
+    auto seconds = build::single(five);
+    seconds.results[0].what.unit = "s";
+    check(
+        build::single(five),
+        [&] {
+            auto b = seconds;
+            b.results[0].sessions[2].samples = {1e305};
+            return b;
+        }(),
+        "candidate");
+    check(seconds, build::single({100, 100, least, 100, 100}), "candidate");
+    auto halved = build::single(five);
+    halved.results[0].sessions[0].samples = {least, least}; // their median is 0
+    check(halved, build::single(five), "base");
 }
 
 TEST_CASE("gate: foreign load is invalid, throttling a mark, unless the policy says otherwise") {
@@ -293,6 +329,26 @@ TEST_CASE("gate: skipped, missing and new") {
     CHECK(more.exit == exit_code::ok);
     CHECK(more.count(verdict::new_benchmark) == 1);
     CHECK(more.count(verdict::regressed) == 0);
+
+    // New is no excuse for being wrong.
+    auto wrong = two;
+    wrong.results[1].status = result::result_status::failed;
+    wrong.results[1].reason = "wrong result";
+    const auto failing = compare::compare(build::single(five), wrong);
+    CHECK(build::at(failing, "b").outcome == verdict::invalid);
+    CHECK(build::at(failing, "b").reasons.at(0).text == "candidate: wrong result");
+    CHECK(failing.exit == exit_code::incomplete);
+    auto disturbed = two;
+    disturbed.results[1].sessions[0].flags = {result::flag::foreign_load};
+    CHECK(build::at(compare::compare(build::single(five), disturbed), "b").outcome == verdict::invalid);
+    wrong.results[1].status = result::result_status::skipped;
+    CHECK(build::at(compare::compare(build::single(five), wrong), "b").outcome == verdict::new_benchmark);
+    auto broken = build::single(five);
+    broken.results[0].status = result::result_status::failed;
+    const auto begun_badly = compare::compare(skipped("no fp8"), broken);
+    CHECK(begun_badly.findings[0].outcome == verdict::invalid);
+    CHECK(has_reason(begun_badly.findings[0], reason_code::skipped_one_side));
+    CHECK(begun_badly.exit == exit_code::incomplete);
 }
 
 TEST_CASE("gate: implementations and verification") {
@@ -345,4 +401,17 @@ TEST_CASE("gate: notes on sessions that died and on empty fingerprints") {
     REQUIRE(got.notes.size() == 2);
     CHECK(got.notes[0] == "base: the file has no fingerprint");
     CHECK(got.notes[1] == "candidate: 1 of 7 sessions failed: hung");
+}
+
+TEST_CASE("gate: a session that is on both sides is said") {
+    auto base = build::single(five);
+    base.environment.attributes["driver"] = identity(std::string("580"));
+    for (auto& s : base.sessions) s.order = {"a"};
+    auto other = base;
+    for (auto& s : other.sessions) s.seed = 7;
+    CHECK(compare::compare(base, other).notes.empty());
+    other.sessions[1] = base.sessions[1];
+    const auto got = compare::compare(base, other);
+    REQUIRE(got.notes.size() == 1);
+    CHECK(got.notes[0].rfind("1 of the candidate's 5 sessions are in the base too", 0) == 0);
 }

@@ -112,6 +112,9 @@ public:
         if (base_board != candidate_board) {
             add(base, canary, named(data_, "gemm8192"), base_board, 1, base_days);
             add(candidate, canary, named(data_, "gemm8192"), candidate_board, 1, 1);
+            for (auto* file : {&base, &candidate}) {
+                for (auto& s : file->results.back().sessions) s.ran.parts["code_hash"] = std::string("frozen");
+            }
         }
         for (std::size_t i = 0; i < size; ++i) {
             const bool is_slow = slowdown > 0 && i == slow;

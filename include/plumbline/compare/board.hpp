@@ -79,8 +79,9 @@ namespace detail {
     }
     const std::string before = code_hash(canary->base);
     const std::string after = code_hash(canary->candidate);
-    if (before != after) {
-        factor.problem = canary->found.id + " is not the same machine code in both files and cannot be the measure";
+    if (before.empty() || before != after) {
+        factor.problem =
+            canary->found.id + " is not known to be the same machine code in both files and cannot be " + "the measure";
         return factor;
     }
     const auto yb = costs(canary->base);

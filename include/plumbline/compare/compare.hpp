@@ -96,6 +96,17 @@ inline void note_circumstances(comparison& into, const result::baseline& base, c
     }
 }
 
+/// Sessions that both sides hold, as a note: what is compared with itself proves nothing.
+inline void note_shared_sessions(comparison& into, const result::baseline& base, const result::baseline& candidate) {
+    const auto shared = std::count_if(candidate.sessions.begin(), candidate.sessions.end(), [&](const auto& s) {
+        return std::any_of(base.sessions.begin(), base.sessions.end(),
+                           [&](const auto& other) { return !s.order.empty() && same_session(s, other); });
+    });
+    if (shared == 0) return;
+    into.notes.push_back(std::to_string(shared) + " of the candidate's " + std::to_string(candidate.sessions.size()) +
+                         " sessions are in the base too: nothing is proven by comparing them with themselves");
+}
+
 /// The day on which the candidate was made: expiries are judged by it, so that an old comparison repeats.
 [[nodiscard]] inline std::string day_of(const policy& rules, const result::baseline& candidate) {
     return rules.today.empty() ? candidate.created.substr(0, 10) : rules.today;
@@ -113,6 +124,7 @@ inline void note_circumstances(comparison& into, const result::baseline& base, c
     auto pairs = detail::pair_up(base, candidate, rules);
     into.environment = environment::diff(base.environment, candidate.environment);
     detail::note_circumstances(into, base, candidate);
+    detail::note_shared_sessions(into, base, candidate);
     const bool other_hardware = rules.allow_hardware_diff && !detail::hardware_differences(base, candidate).empty();
     detail::setting where;
     where.other_board = !other_hardware && detail::on_other_board(base, candidate);

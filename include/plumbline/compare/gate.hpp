@@ -33,6 +33,11 @@ struct candidate_pair {
 
 using key = std::pair<std::string, std::string>; // id and metric
 
+/// Whether two files hold one and the same session: nothing else starts within the same millisecond in the same order.
+[[nodiscard]] inline bool same_session(const result::session& a, const result::session& b) {
+    return !a.started.empty() && a.started == b.started && a.seed == b.seed && a.order == b.order;
+}
+
 /// What is wrong with one side by itself, in words; nothing when it can be compared. `name` is "base" or "candidate".
 [[nodiscard]] inline std::vector<reason> faults(const result::result& of, const result::baseline& in,
                                                 const std::string& name, const policy& rules) {
@@ -128,8 +133,19 @@ using key = std::pair<std::string, std::string>; // id and metric
     return found;
 }
 
+/// The verdict of what only the candidate has measured: new, unless it failed or must not be trusted.
+inline void judge_new(candidate_pair& pair, const result::baseline& candidate, const policy& rules) {
+    auto& found = pair.found;
+    found.outcome = verdict::new_benchmark;
+    if (pair.candidate_result->status == result::result_status::skipped) return;
+    const auto wrong = faults(*pair.candidate_result, candidate, "candidate", rules);
+    if (!wrong.empty()) found.outcome = verdict::invalid;
+    found.reasons.insert(found.reasons.end(), wrong.begin(), wrong.end());
+}
+
 /// Skipped on one side or both: true when the verdict is decided by that.
-[[nodiscard]] inline bool decide_skipped(candidate_pair& pair) {
+[[nodiscard]] inline bool decide_skipped(candidate_pair& pair, const result::baseline& candidate_file,
+                                         const policy& rules) {
     const auto& base = *pair.base_result;
     const auto& candidate = *pair.candidate_result;
     const bool base_skipped = base.status == result::result_status::skipped;
@@ -143,8 +159,8 @@ using key = std::pair<std::string, std::string>; // id and metric
                                  alike ? base.reason : base.reason + " -> " + candidate.reason});
         if (alike) found.reasons.clear();
     } else if (base_skipped) {
-        found.outcome = verdict::new_benchmark; // nothing to compare with yet, and no harm done
         found.reasons.push_back({reason_code::skipped_one_side, "base: skipped: " + base.reason});
+        judge_new(pair, candidate_file, rules); // nothing to compare with yet
     } else {
         found.outcome = verdict::invalid;
         found.reasons.push_back({reason_code::skipped_one_side, "candidate: skipped: " + candidate.reason});
@@ -180,13 +196,17 @@ inline void mark(candidate_pair& pair) {
 inline void pass_gate(candidate_pair& pair, const result::baseline& base, const result::baseline& candidate,
                       const std::vector<std::string>& hardware, const policy& rules) {
     auto& found = pair.found;
-    if (decide_skipped(pair)) return;
+    if (decide_skipped(pair, candidate, rules)) return;
     const unit candidate_unit = unit_of(*pair.candidate_result, "candidate");
     for (const auto& text : hardware) {
         if (!rules.allow_hardware_diff) found.reasons.push_back({reason_code::hardware_differs, text});
     }
-    const auto different = mismatches(*pair.base_result, *pair.candidate_result, pair.in, candidate_unit);
-    found.reasons.insert(found.reasons.end(), different.begin(), different.end());
+    // One that failed early has no description to compare, and what matters is that it failed.
+    const auto ok = [](const result::result& r) { return r.status == result::result_status::ok; };
+    if (ok(*pair.base_result) && ok(*pair.candidate_result)) {
+        const auto different = mismatches(*pair.base_result, *pair.candidate_result, pair.in, candidate_unit);
+        found.reasons.insert(found.reasons.end(), different.begin(), different.end());
+    }
     const bool incomparable = !found.reasons.empty();
     bool invalid = false;
     for (const bool first : {true, false}) {
@@ -204,6 +224,14 @@ inline void pass_gate(candidate_pair& pair, const result::baseline& base, const 
     if (incomparable || invalid) return;
     pair.base = observe(*pair.base_result, base, 1);
     pair.candidate = observe(*pair.candidate_result, candidate, candidate_unit.factor / pair.in.factor);
+    // Converting units and halving can leave the range of a double, and nothing may be computed from that.
+    const auto unusable = [](const observation& o) { return !std::isfinite(o.cost); };
+    for (const auto* side : {&pair.base, &pair.candidate}) {
+        if (std::none_of(side->begin(), side->end(), unusable)) continue;
+        found.reasons.push_back({reason_code::not_finite, std::string(side == &pair.base ? "base" : "candidate") +
+                                                              ": a value out of the range of numbers"});
+        return; // invalid, as set above
+    }
     pair.testable = true;
 }
 
@@ -244,7 +272,7 @@ inline void pass_gate(candidate_pair& pair, const result::baseline& base, const 
         if (base_results.count(name) != 0) continue;
         auto& pair = start(*result, "candidate");
         pair.candidate_result = result;
-        pair.found.outcome = verdict::new_benchmark;
+        judge_new(pair, candidate, rules);
     }
     return pairs;
 }

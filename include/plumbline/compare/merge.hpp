@@ -35,20 +35,27 @@ inline void require_same_device(const result::baseline& a, const result::baselin
 /// Throws usage_error when a session is there already: counted twice it would look like new evidence.
 inline void require_new_sessions(const result::baseline& into, const result::baseline& from) {
     for (const auto& s : from.sessions) {
-        const bool known = std::any_of(into.sessions.begin(), into.sessions.end(), [&](const result::session& other) {
-            return !s.started.empty() && s.started == other.started && s.seed == other.seed && s.order == other.order;
-        });
+        const bool known = std::any_of(into.sessions.begin(), into.sessions.end(),
+                                       [&](const result::session& other) { return same_session(s, other); });
         if (known) throw usage_error("the session of " + s.started + " is in both baselines: give each file once");
     }
 }
 
 /// Unites one result of a part with what the pool has of it.
 inline void unite(result::result& into, const result::result& from) {
-    const bool alike = into.what.hash() == from.what.hash() && into.what.unit == from.what.unit &&
-                       into.what.better == from.what.better && into.backend == from.backend;
-    if (!alike) {
+    // What was skipped, or failed early, has no sessions and may have no description either.
+    const bool both = !into.sessions.empty() && !from.sessions.empty();
+    const bool alike = !both || (into.what.hash() == from.what.hash() && into.what.unit == from.what.unit &&
+                                 into.what.better == from.what.better);
+    if (!alike || into.backend != from.backend) {
         throw usage_error("'" + from.what.id + "' with metric '" + from.what.metric +
                           "' is another workload, unit, direction or backend in another baseline: measure again");
+    }
+    if (both) {
+        into.verified = into.verified && from.verified;
+    } else if (into.sessions.empty()) {
+        into.what = from.what;
+        into.verified = from.verified;
     }
     const auto rank = [](result::result_status s) { // failed anywhere is failed; measured anywhere is not skipped
         return s == result::result_status::failed ? 2 : s == result::result_status::ok ? 1 : 0;
@@ -57,7 +64,6 @@ inline void unite(result::result& into, const result::result& from) {
         into.status = from.status;
         into.reason = from.reason;
     }
-    into.verified = into.verified && from.verified;
     into.sessions.insert(into.sessions.end(), from.sessions.begin(), from.sessions.end());
 }
 
