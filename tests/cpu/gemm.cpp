@@ -24,10 +24,12 @@ measure::options quick() {
 
 TEST_CASE("every layout, batch and epilogue of fp32 gives the float64 reference") {
     cpu::backend host;
-    for (std::string id : {"gemm/fp32/tn/m33n17k65", "gemm/fp32/nn/m33n17k65", "gemm/fp32/nt/m33n17k65",
-                           "gemm/fp32/tt/m33n17k65", "gemm/fp32/tn/m16n24k8b5", "gemm/fp32/nn/m16n24k8b5",
-                           "gemm/fp32/tn/m33n17k65/bias", "gemm/fp32/nt/m33n17k65/gelu", "gemm/fp32/tn/m16n24k8b5/bias",
-                           "gemm/fp32/tn/m1n1k1", "gemm/fp32/tn/m300n400k500"}) {
+    for (std::string id :
+         {"gemm/fp32/tn/m33n17k65", "gemm/fp32/nn/m33n17k65", "gemm/fp32/nt/m33n17k65", "gemm/fp32/tt/m33n17k65",
+          "gemm/fp32/tn/m16n24k8b5", "gemm/fp32/nn/m16n24k8b5", "gemm/fp32/tn/m33n17k65/bias",
+          "gemm/fp32/nt/m33n17k65/gelu", "gemm/fp32/tn/m16n24k8b5/bias", "gemm/fp32/tn/m1n1k1",
+          "gemm/fp32/tn/m300n400k500", "gemm/fp32/tn/m300n400k50/pad1", "gemm/fp32/nt/m33n17k65/pad3/offset1",
+          "gemm/fp32/nn/m16n24k8b5/bias/pad1", "gemm/fp32/tn/m300n400k50b2/gelu/offset1"}) {
         CAPTURE(id);
         cpu::gemm kernel(host, parse(id), 2);
         CHECK_NOTHROW(kernel.verify(host));
@@ -39,7 +41,8 @@ TEST_CASE("other dtypes give the reference or say that they cannot") {
     cpu::backend host;
     int ran = 0;
     for (std::string id : {"gemm/bf16/tn/m128n96k256", "gemm/bf16/nn/m65n33k129/bias", "gemm/fp16/tn/m64n64k64",
-                           "gemm/int8/tn/m64n64k64", "gemm/int8/nn/m33n65k129"}) {
+                           "gemm/int8/tn/m64n64k64", "gemm/int8/nn/m33n65k129", "gemm/int8/tn/m300n400k50/pad1",
+                           "gemm/bf16/tn/m300n400k50/gelu/pad1"}) {
         CAPTURE(id);
         try {
             cpu::gemm kernel(host, parse(id), 1);
@@ -50,8 +53,9 @@ TEST_CASE("other dtypes give the reference or say that they cannot") {
         }
     }
     if (cpu::has_native_bf16()) CHECK(ran >= 2);
-    for (std::string id : {"gemm/tf32/tn/m8n8k8", "gemm/fp8/tn/m8n8k8", "gemm/fp32/tn/m8n8k8/best",
-                           "gemm/int8/tn/m8n8k8/bias", "gemm/fp32/tn/m1048576n1048576k1048576"}) {
+    for (std::string id :
+         {"gemm/tf32/tn/m8n8k8", "gemm/fp8/tn/m8n8k8", "gemm/fp32/tn/m8n8k8/best", "gemm/int8/tn/m8n8k8/bias",
+          "gemm/fp32/tn/m8n8k8/ws0", "gemm/fp32/tn/m1048576n1048576k1048576"}) {
         CAPTURE(id);
         CHECK_THROWS_AS(cpu::gemm(host, parse(id), 1), unsupported_error);
     }

@@ -13,8 +13,10 @@ namespace {
 
 /// D by the definition, from the stored operands, written independently of gemm::reference.
 std::vector<double> by_definition(const gemm::params& p) {
-    std::vector<double> a(static_cast<std::size_t>(p.a_elements()));
-    std::vector<double> b(static_cast<std::size_t>(p.b_elements()));
+    const std::int64_t a_rows = (p.a_transposed() ? p.k : p.m) + p.pad, a_columns = p.a_transposed() ? p.m : p.k;
+    const std::int64_t b_rows = (p.b_transposed() ? p.n : p.k) + p.pad, b_columns = p.b_transposed() ? p.k : p.n;
+    std::vector<double> a(static_cast<std::size_t>(p.batch * a_rows * a_columns));
+    std::vector<double> b(static_cast<std::size_t>(p.batch * b_rows * b_columns));
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = gemm::input_value(p.type, gemm::seed_a, i);
     for (std::size_t i = 0; i < b.size(); ++i) b[i] = gemm::input_value(p.type, gemm::seed_b, i);
     std::vector<double> d(static_cast<std::size_t>(p.d_elements()));
@@ -22,14 +24,14 @@ std::vector<double> by_definition(const gemm::params& p) {
         return static_cast<std::size_t>(column * rows + row); // column by column
     };
     for (std::int64_t batch = 0; batch < p.batch; ++batch) {
-        const double* a0 = a.data() + batch * p.m * p.k;
-        const double* b0 = b.data() + batch * p.k * p.n;
+        const double* a0 = a.data() + batch * a_rows * a_columns;
+        const double* b0 = b.data() + batch * b_rows * b_columns;
         for (std::int64_t i = 0; i < p.m; ++i) {
             for (std::int64_t j = 0; j < p.n; ++j) {
                 double sum = 0;
                 for (std::int64_t q = 0; q < p.k; ++q) {
-                    sum += (p.a_transposed() ? a0[at(i, p.k, q)] : a0[at(q, p.m, i)]) *
-                           (p.b_transposed() ? b0[at(q, p.n, j)] : b0[at(j, p.k, q)]);
+                    sum += (p.a_transposed() ? a0[at(i, a_rows, q)] : a0[at(q, a_rows, i)]) *
+                           (p.b_transposed() ? b0[at(q, b_rows, j)] : b0[at(j, b_rows, q)]);
                 }
                 d[static_cast<std::size_t>(batch * p.m * p.n) + at(j, p.m, i)] = sum;
             }
@@ -50,9 +52,24 @@ TEST_CASE("FLOP and bytes follow the formulas") {
     CHECK(gemm::flop(gemm::parse("gemm/bf16/tn/m8192n8192k8192")) == 1099511627776.0);
 }
 
+TEST_CASE("gaps and displaced operands cost no bytes by formula, and say where everything lies") {
+    const gemm::params p = gemm::parse("gemm/bf16/tn/m8n16k32b3/pad1/offset1");
+    CHECK(gemm::bytes(p) == 3.0 * 2 * (8 * 32 + 32 * 16 + 8 * 16));
+    CHECK(p.lda() == 33);
+    CHECK(p.ldb() == 33);
+    CHECK(p.ldd() == 8);
+    CHECK(p.a_view().stored() == 3 * 33 * 8);
+    CHECK(p.b_view().stored() == 3 * 33 * 16);
+    CHECK(p.d_view().stored() == p.d_elements());
+    CHECK(gemm::parse("gemm/bf16/nt/m8n16k32/pad1").lda() == 9);
+    CHECK(gemm::parse("gemm/bf16/nt/m8n16k32/pad1").ldb() == 17);
+    CHECK(gemm::parse("gemm/bf16/nt/m8n16k32").a_view().stored() == 8 * 32);
+}
+
 TEST_CASE("the reference of a small product is its definition, for every layout and dtype") {
     for (std::string id : {"gemm/fp32/tn/m3n5k7b2", "gemm/bf16/nn/m4n2k9", "gemm/fp16/nt/m5n3k8", "gemm/tf32/tt/m2n7k6",
-                           "gemm/fp8/tn/m3n3k5", "gemm/int8/nn/m6n4k3b3"}) {
+                           "gemm/fp8/tn/m3n3k5", "gemm/int8/nn/m6n4k3b3", "gemm/bf16/tn/m3n5k7b2/pad1",
+                           "gemm/bf16/nn/m3n5k7b2/pad3/offset1", "gemm/fp32/nt/m3n5k7/pad1"}) {
         CAPTURE(id);
         const gemm::params p = gemm::parse(id);
         const gemm::grid all = gemm::check_grid(p);
@@ -91,7 +108,7 @@ TEST_CASE("a large product is checked at its corners and thousands of other elem
     CHECK(indices.size() == chosen.size());
     for (std::int64_t b : {0, 7}) {
         for (std::int64_t i : {0, 8191}) {
-            for (std::int64_t j : {0, 16383}) CHECK(indices.count(p.d_index(b, i, j)) == 1);
+            for (std::int64_t j : {0, 16383}) CHECK(indices.count(p.d_view().at(b, i, j)) == 1);
         }
     }
     CHECK(*indices.rbegin() == p.d_elements() - 1);

@@ -27,7 +27,9 @@ std::string refusal(Parse parse, const std::string& id) {
 
 TEST_CASE("a gemm id says its parameters and nothing else, both ways") {
     for (std::string id : {"gemm/bf16/tn/m8192n8192k8192", "gemm/fp8/tn/m1n2k3b4/gelu/best/hot/sustained/stream",
-                           "gemm/fp32/nt/m4095n4095k4095/bias", "gemm/int8/nn/m1n1k1/pinned"}) {
+                           "gemm/fp32/nt/m4095n4095k4095/bias", "gemm/int8/nn/m1n1k1/pinned", "gemm/bf16/tn/m8n8k8/ws0",
+                           "gemm/bf16/tn/m8n8k8/pad1/hot", "gemm/bf16/tn/m8n8k8/offset1", "gemm/fp8/tn/m8n8k8/precise",
+                           "gemm/fp8/nn/m8n8k8b2/gelu/pad7/offset3/ws64/precise/best"}) {
         CHECK(gemm::id(gemm::parse(id)) == id);
         CHECK(gemm::describe(gemm::parse(id)).id == id);
     }

@@ -17,6 +17,7 @@
 #include "plumbline/result/result.hpp"
 #include "plumbline/workload/digest.hpp"
 #include "plumbline/workload/gemm_reference.hpp"
+#include "plumbline/workload/projection.hpp"
 #include "plumbline/workload/verify.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -48,10 +49,9 @@ public:
         const auto type = onednn::input_type(p.type);
         const auto out = onednn::output_type(p.type);
         using strides = dnnl::memory::dims;
-        const onednn::memory_desc source = matrix(p.n, p.k, type, p.b_transposed() ? strides{1, p.n} : strides{p.k, 1});
-        const onednn::memory_desc weights =
-            matrix(p.k, p.m, type, p.a_transposed() ? strides{1, p.k} : strides{p.m, 1});
-        const onednn::memory_desc destination = matrix(p.n, p.m, out, {p.m, 1});
+        const onednn::memory_desc source = transpose_of(p.b_view(), type);
+        const onednn::memory_desc weights = transpose_of(p.a_view(), type);
+        const onednn::memory_desc destination = transpose_of(p.d_view(), out);
         std::optional<onednn::memory_desc> bias;
         if (p.bias_elements() != 0) {
             bias.emplace(p.batch == 1 ? strides{1, p.m} : strides{1, 1, p.m}, out,
@@ -68,14 +68,16 @@ public:
         });
     }
 
-    /// Poisons the output of slot 0, runs once, looks at every element for poison and NaN, and compares with the
-    /// float64 reference.
+    /// Poisons the output of slot 0, runs once, looks at every element for poison and NaN, compares those of
+    /// workload::gemm::check_grid with the float64 reference, and the others by the sums of their rows.
     void verify(backend& on) {
-        std::memset(slots_.front().d.data(), workload::poison_byte(p_.type), slots_.front().d.size());
+        const buffer& d = slots_.front().d;
+        std::memset(d.data(), workload::poison_byte(p_.type), d.size());
         run(on, 0);
-        const std::vector<double> output = widened();
+        const bool integers = p_.type == workload::dtype::int8;
+        const std::vector<double> output = widened(first(d, out_bytes()), p_.d_view().stored(), integers);
         for (std::size_t i = 0; i < output.size(); ++i) {
-            const bool poisoned = p_.type == workload::dtype::int8 && output[i] == workload::poisoned_int32;
+            const bool poisoned = integers && output[i] == workload::poisoned_int32;
             if (output[i] - output[i] != 0 || poisoned) {
                 throw verification_error(name() + ": element " + std::to_string(i) + " of the output is " +
                                              to_string(scalar(output[i])) + ": it was not written or is not finite",
@@ -88,12 +90,13 @@ public:
         for (std::size_t i = 0; i < chosen.size(); ++i) chosen[i] = output[index(i)];
         workload::require_close(name(), chosen, workload::gemm::reference(p_, where),
                                 workload::tolerance(p_.type, static_cast<double>(p_.k)), index);
+        if (where.size() < output.size()) verify_rows(output);
     }
 
     [[nodiscard]] std::string output_hash(backend& on) {
         run(on, 0);
         const buffer& d = slots_.front().d;
-        return workload::digest(d.data(), d.size());
+        return workload::digest(first(d, out_bytes()), d.size() - static_cast<std::size_t>(p_.offset) * out_bytes());
     }
 
     [[nodiscard]] result::evidence evidence(backend&) const {
@@ -125,6 +128,9 @@ private:
         if (p_.mode.plan != workload::plan_choice::heuristic) {
             throw unsupported_error(name() + ": oneDNN offers one implementation, there is none to choose");
         }
+        if (p_.workspace_mib != workload::gemm::default_workspace_mib) {
+            throw unsupported_error(name() + ": oneDNN is not offered a workspace");
+        }
         if (p_.type == workload::dtype::bf16 && !has_native_bf16()) {
             throw unsupported_error(name() + ": this processor has no bf16 arithmetic");
         }
@@ -137,41 +143,60 @@ private:
         }
     }
 
-    /// A rows x columns matrix with these strides, or a batch of them one after the other.
-    [[nodiscard]] onednn::memory_desc matrix(std::int64_t rows, std::int64_t columns, onednn::data_type type,
-                                             dnnl::memory::dims strides) const {
-        if (p_.batch == 1) return {{rows, columns}, type, strides};
-        strides.insert(strides.begin(), rows * columns);
-        return {{p_.batch, rows, columns}, type, strides};
+    [[nodiscard]] std::size_t in_bytes() const noexcept { return workload::input_bytes(p_.type); }
+    [[nodiscard]] std::size_t out_bytes() const noexcept { return workload::output_bytes(p_.type); }
+
+    /// The first element of an operand in its memory.
+    [[nodiscard]] std::byte* first(const buffer& of, std::size_t element_bytes) const {
+        return of.data() + static_cast<std::size_t>(p_.offset) * element_bytes;
+    }
+
+    /// The transpose of a stored matrix, or of a batch of them.
+    [[nodiscard]] static onednn::memory_desc transpose_of(const workload::matrix_view& view, onednn::data_type type) {
+        const dnnl::memory::dims strides{view.column_stride, view.row_stride};
+        if (view.batch == 1) return {{view.columns, view.rows}, type, strides};
+        return {{view.batch, view.columns, view.rows}, type, {view.batch_stride, strides[0], strides[1]}};
+    }
+
+    void verify_rows(const std::vector<double>& output) const {
+        using workload::gemm::operand;
+        const std::vector<double> a = widened(first(slots_.front().a, in_bytes()), p_.a_view().stored(), false);
+        const std::vector<double> b = widened(first(slots_.front().b, in_bytes()), p_.b_view().stored(), false);
+        workload::gemm::verify_rows(name(), p_, [&](operand which, const workload::matrix_view& view, const auto& x) {
+            const std::vector<double>& from = which == operand::a ? a : which == operand::b ? b : output;
+            return workload::project(
+                view, [&](std::size_t i) { return from[i]; }, x);
+        });
     }
 
     void allocate(std::size_t slots, const onednn::memory_desc& source, const onednn::memory_desc& weights,
                   const std::optional<onednn::memory_desc>& bias, const onednn::memory_desc& destination) {
-        const buffer a = filled(p_.a_elements(), p_.type, workload::gemm::seed_a);
-        const buffer b = filled(p_.b_elements(), p_.type, workload::gemm::seed_b);
-        if (bias) bias_.emplace(filled(p_.bias_elements(), p_.type, workload::gemm::seed_bias));
-        const buffer zeros(destination.get_size());
+        const buffer a = filled(p_.a_view().stored(), p_.offset, p_.type, workload::gemm::seed_a);
+        const buffer b = filled(p_.b_view().stored(), p_.offset, p_.type, workload::gemm::seed_b);
+        if (bias) bias_.emplace(filled(p_.bias_elements(), 0, p_.type, workload::gemm::seed_bias));
+        const buffer zeros(static_cast<std::size_t>(p_.d_view().stored() + p_.offset) * out_bytes());
         std::memset(zeros.data(), 0, zeros.size());
         for (std::size_t i = 0; i < slots; ++i) {
-            buffer_set made{buffer(a.size()), buffer(b.size()), buffer(destination.get_size()), {}};
+            buffer_set made{buffer(a.size()), buffer(b.size()), buffer(zeros.size()), {}};
             onednn::copy(on_, a.data(), made.a.data(), a.size());
             onednn::copy(on_, b.data(), made.b.data(), b.size());
             onednn::copy(on_, zeros.data(), made.d.data(), made.d.size());
-            made.arguments.emplace(DNNL_ARG_SRC, dnnl::memory(source, on_.engine, made.b.data()));
-            made.arguments.emplace(DNNL_ARG_WEIGHTS, dnnl::memory(weights, on_.engine, made.a.data()));
-            made.arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination, on_.engine, made.d.data()));
+            made.arguments.emplace(DNNL_ARG_SRC, dnnl::memory(source, on_.engine, first(made.b, in_bytes())));
+            made.arguments.emplace(DNNL_ARG_WEIGHTS, dnnl::memory(weights, on_.engine, first(made.a, in_bytes())));
+            made.arguments.emplace(DNNL_ARG_DST, dnnl::memory(destination, on_.engine, first(made.d, out_bytes())));
             if (bias) made.arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(*bias, on_.engine, bias_->data()));
             slots_.push_back(std::move(made));
         }
     }
 
-    /// The stream of a seed as stored elements.
-    [[nodiscard]] static buffer filled(std::int64_t elements, workload::dtype type, std::uint64_t seed) {
+    /// The stream of a seed as stored elements, after `offset` others.
+    [[nodiscard]] static buffer filled(std::int64_t elements, std::int64_t offset, workload::dtype type,
+                                       std::uint64_t seed) {
         const auto count = static_cast<std::size_t>(elements);
-        buffer made(count * workload::input_bytes(type));
+        buffer made((count + static_cast<std::size_t>(offset)) * workload::input_bytes(type));
         const auto fill = [&](auto element) {
             using stored = decltype(element(std::uint64_t{}));
-            auto* at = reinterpret_cast<stored*>(made.data());
+            auto* at = reinterpret_cast<stored*>(made.data()) + offset;
             for (std::size_t i = 0; i < count; ++i) at[i] = element(i);
         };
         namespace random = workload::random;
@@ -191,10 +216,9 @@ private:
         return made;
     }
 
-    /// The output of slot 0 as float64.
-    [[nodiscard]] std::vector<double> widened() const {
-        const std::byte* data = slots_.front().d.data();
-        std::vector<double> values(static_cast<std::size_t>(p_.d_elements()));
+    /// Stored elements as float64: inputs, or with int8 the 32-bit `integers` of the output.
+    [[nodiscard]] std::vector<double> widened(const std::byte* data, std::int64_t count, bool integers) const {
+        std::vector<double> values(static_cast<std::size_t>(count));
         const auto widen = [&](auto stored, auto value) {
             for (std::size_t i = 0; i < values.size(); ++i) {
                 std::memcpy(&stored, data + i * sizeof stored, sizeof stored);
@@ -209,7 +233,10 @@ private:
             widen(std::uint16_t{}, workload::from_bf16);
             break;
         case workload::dtype::int8:
-            widen(std::int32_t{}, [](std::int32_t v) { return v; });
+            if (integers)
+                widen(std::int32_t{}, [](std::int32_t v) { return v; });
+            else
+                widen(std::int8_t{}, [](std::int8_t v) { return v; });
             break;
         default:
             widen(float{}, [](float v) { return v; });

@@ -10,19 +10,24 @@
 #include "plumbline/workload/description.hpp"
 #include "plumbline/workload/dtype.hpp"
 #include "plumbline/workload/id.hpp"
+#include "plumbline/workload/matrix_view.hpp"
 #include "plumbline/workload/modes.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
-/// D = epilogue(op(A) * op(B)) with op(A) m x k, op(B) k x n, D m x n. Everything is stored column by column, without
-/// gaps, as BLAS has it; transposition names op(A) first: "tn" means A is stored k x m and B k x n, the layout of a
-/// forward layer with m = outputs, n = tokens, k = inputs. A batch is a run of such products, one after the other.
+/// D = epilogue(op(A) * op(B)) with op(A) m x k, op(B) k x n, D m x n. Everything is stored column by column, as BLAS
+/// has it, and without gaps unless `pad` puts some there; transposition names op(A) first: "tn" means A is stored k x m
+/// and B k x n, the layout of a forward layer with m = outputs, n = tokens, k = inputs. A batch is a run of such
+/// products, one after the other.
 namespace workload::gemm {
 
 enum class transposition { tn, nn, nt, tt };
 
 /// What follows the product: nothing, adding a bias of m elements to each column, or that and then GELU (tanh form).
 enum class epilogue { none, bias, gelu };
+
+/// What frameworks offer cublasLt on Hopper.
+inline constexpr std::int64_t default_workspace_mib = 32;
 
 struct params {
     dtype type = dtype::bf16;
@@ -32,6 +37,10 @@ struct params {
     std::int64_t k = 0;
     std::int64_t batch = 1;
     epilogue after = epilogue::none;
+    std::int64_t pad = 0;    ///< elements between the stored columns of A and of B: 1 puts most of them off alignment
+    std::int64_t offset = 0; ///< elements by which A, B and D begin after an aligned address
+    std::int64_t workspace_mib = default_workspace_mib; ///< what the library may use beside the operands
+    bool precise = false; ///< fp8: sums in full fp32 instead of Hopper's fast accumulation
     modes mode;
 
     bool operator==(const params&) const = default;
@@ -43,27 +52,27 @@ struct params {
         return trans == transposition::nt || trans == transposition::tt;
     }
 
-    /// Elements of A, B and D over the whole batch, and of the bias (0 without one).
+    /// Elements of A, B and D over the whole batch, gaps not counted, and of the bias (0 without one).
     [[nodiscard]] std::int64_t a_elements() const noexcept { return batch * m * k; }
     [[nodiscard]] std::int64_t b_elements() const noexcept { return batch * k * n; }
     [[nodiscard]] std::int64_t d_elements() const noexcept { return batch * m * n; }
     [[nodiscard]] std::int64_t bias_elements() const noexcept { return after == epilogue::none ? 0 : m; }
 
     /// Leading dimensions of the stored A, B and D.
-    [[nodiscard]] std::int64_t lda() const noexcept { return a_transposed() ? k : m; }
-    [[nodiscard]] std::int64_t ldb() const noexcept { return b_transposed() ? n : k; }
+    [[nodiscard]] std::int64_t lda() const noexcept { return (a_transposed() ? k : m) + pad; }
+    [[nodiscard]] std::int64_t ldb() const noexcept { return (b_transposed() ? n : k) + pad; }
     [[nodiscard]] std::int64_t ldd() const noexcept { return m; }
 
-    /// Where op(A)(i, p), op(B)(p, j) and D(i, j) of product `b` of the batch are stored.
-    [[nodiscard]] std::int64_t a_index(std::int64_t b, std::int64_t i, std::int64_t p) const noexcept {
-        return b * m * k + (a_transposed() ? i * k + p : p * m + i);
+    /// op(A), op(B) and D as they are stored; their elements, gaps counted, are rows and columns of all of the batch.
+    [[nodiscard]] matrix_view a_view() const noexcept {
+        return a_transposed() ? matrix_view{m, k, lda(), 1, batch, lda() * m}
+                              : matrix_view{m, k, 1, lda(), batch, lda() * k};
     }
-    [[nodiscard]] std::int64_t b_index(std::int64_t b, std::int64_t p, std::int64_t j) const noexcept {
-        return b * k * n + (b_transposed() ? p * n + j : j * k + p);
+    [[nodiscard]] matrix_view b_view() const noexcept {
+        return b_transposed() ? matrix_view{k, n, ldb(), 1, batch, ldb() * k}
+                              : matrix_view{k, n, 1, ldb(), batch, ldb() * n};
     }
-    [[nodiscard]] std::int64_t d_index(std::int64_t b, std::int64_t i, std::int64_t j) const noexcept {
-        return b * m * n + j * m + i;
-    }
+    [[nodiscard]] matrix_view d_view() const noexcept { return {m, n, 1, ldd(), batch, ldd() * n}; }
 };
 
 inline constexpr std::pair<std::string_view, transposition> transposition_names[] = {
@@ -88,12 +97,16 @@ inline constexpr std::pair<std::string_view, transposition> transposition_names[
     return "?";
 }
 
-/// gemm/DTYPE/TRANS/mMnNkK[bBATCH][/bias|/gelu][/mode...]
+/// gemm/DTYPE/TRANS/mMnNkK[bBATCH][/bias|/gelu][/padN][/offsetN][/wsMIB][/precise][/mode...]
 [[nodiscard]] inline std::string id(const params& p) {
     std::string text = "gemm/" + std::string(workload::name(p.type)) + '/' + std::string(name(p.trans)) + "/m" +
                        std::to_string(p.m) + 'n' + std::to_string(p.n) + 'k' + std::to_string(p.k);
     if (p.batch != 1) text += 'b' + std::to_string(p.batch);
     if (p.after != epilogue::none) text += '/' + std::string(name(p.after));
+    if (p.pad != 0) text += "/pad" + std::to_string(p.pad);
+    if (p.offset != 0) text += "/offset" + std::to_string(p.offset);
+    if (p.workspace_mib != default_workspace_mib) text += "/ws" + std::to_string(p.workspace_mib);
+    if (p.precise) text += "/precise";
     return text + suffix(p.mode);
 }
 
@@ -122,6 +135,11 @@ inline constexpr std::pair<std::string_view, transposition> transposition_names[
                    {"k", p.k},
                    {"batch", p.batch},
                    {"epilogue", std::string(name(p.after))}};
+    // Only where they differ: baselines from before they existed keep their hash.
+    if (p.pad != 0) what.params["pad"] = p.pad;
+    if (p.offset != 0) what.params["offset"] = p.offset;
+    if (p.workspace_mib != default_workspace_mib) what.params["workspace_mib"] = p.workspace_mib;
+    if (p.precise) what.params["accumulation"] = std::string("precise");
     add_modes(what.params, p.mode);
     what.kind = p.mode.sustained ? benchmark_class::sustained : benchmark_class::kernel;
     what.flop = flop(p);
@@ -150,6 +168,13 @@ inline constexpr std::pair<std::string_view, transposition> transposition_names[
         p.after = epilogue::bias;
     else if (reader.take_if("gelu"))
         p.after = epilogue::gelu;
+    p.pad = reader.take_number("pad").value_or(p.pad);
+    p.offset = reader.take_number("offset").value_or(p.offset);
+    p.workspace_mib = reader.take_number("ws").value_or(p.workspace_mib);
+    p.precise = reader.take_if("precise");
+    if (p.pad > 4096 || p.offset > 4096) reader.refuse("pad and offset are at most 4096 elements");
+    if (p.workspace_mib > 1024) reader.refuse("ws is at most 1024 MiB");
+    if (p.precise && p.type != dtype::fp8) reader.refuse("only fp8 has a fast accumulation that precise turns off");
     p.mode = reader.rest_as_modes();
     reader.finish(id(p));
     return p;

@@ -58,7 +58,7 @@ struct grid {
     [[nodiscard]] std::int64_t index(const params& p, std::size_t at) const noexcept {
         const std::size_t row = at % rows.size();
         const std::size_t column = at / rows.size() % columns.size();
-        return p.d_index(batches[at / rows.size() / columns.size()], rows[row], columns[column]);
+        return p.d_view().at(batches[at / rows.size() / columns.size()], rows[row], columns[column]);
     }
 };
 
@@ -105,6 +105,8 @@ namespace detail {
 /// rows and columns involved, one multiply-add for each product.
 [[nodiscard]] inline std::vector<double> reference(const params& p, const grid& where) {
     const auto depth = static_cast<std::size_t>(p.k);
+    const matrix_view a = p.a_view();
+    const matrix_view stored_b = p.b_view();
     std::vector<double> result;
     result.reserve(where.size());
     std::vector<double> rows(where.rows.size() * depth);
@@ -112,13 +114,13 @@ namespace detail {
     for (std::int64_t b : where.batches) {
         for (std::size_t r = 0; r < where.rows.size(); ++r) {
             for (std::size_t q = 0; q < depth; ++q) {
-                const std::int64_t at = p.a_index(b, where.rows[r], static_cast<std::int64_t>(q));
+                const std::int64_t at = a.at(b, where.rows[r], static_cast<std::int64_t>(q));
                 rows[r * depth + q] = input_value(p.type, seed_a, static_cast<std::uint64_t>(at));
             }
         }
         for (std::int64_t j : where.columns) {
             for (std::size_t q = 0; q < depth; ++q) {
-                const std::int64_t at = p.b_index(b, static_cast<std::int64_t>(q), j);
+                const std::int64_t at = stored_b.at(b, static_cast<std::int64_t>(q), j);
                 column[q] = input_value(p.type, seed_b, static_cast<std::uint64_t>(at));
             }
             for (std::size_t r = 0; r < where.rows.size(); ++r) {
