@@ -5,6 +5,7 @@
 
 #include "plumbline/cuda/catalogue.hpp"
 #include "plumbline/cuda/datasheet.hpp"
+#include "plumbline/result/alarm.hpp"
 
 using namespace plumbline;
 namespace machine = plumbline::cuda::machine;
@@ -92,19 +93,70 @@ TEST_CASE("a plan that computes otherwise than asked raises an alarm") {
     constexpr std::uint64_t fma = CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA;
     constexpr std::uint64_t hmma = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA;
     constexpr std::uint64_t tf32 = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32;
-    using cuda::lt::alarm;
-    using workload::dtype;
-    CHECK(alarm(dtype::fp32, fma | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F).empty());
-    CHECK(alarm(dtype::fp32, hmma | tf32).find("TF32") != std::string::npos);
-    CHECK(alarm(dtype::tf32, hmma | tf32).empty());
-    CHECK(alarm(dtype::tf32, fma | tf32).empty()); // seen: 0x40201
+    namespace code = result::alarm_code;
+    const auto alarm = [](const std::string& type, std::uint64_t flags) {
+        result::evidence ran;
+        cuda::lt::add_numerics(ran, flags);
+        const auto found =
+            result::alarms(workload::gemm::describe(workload::gemm::parse("gemm/" + type + "/tn/m8n8k8")), ran);
+        return found.empty() ? std::string() : found.at(0).code;
+    };
+    CHECK(alarm("fp32", fma | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F).empty());
+    CHECK(alarm("fp32", hmma | tf32) == code::tf32_in_fp32);
+    CHECK(alarm("tf32", hmma | tf32).empty());
+    CHECK(alarm("tf32", fma | tf32).empty()); // seen: 0x40201
     CHECK(cuda::lt::uses_tensor_cores(0x40201));
     CHECK_FALSE(cuda::lt::uses_tensor_cores(0x80201));
-    for (dtype type : {dtype::tf32, dtype::fp16, dtype::bf16, dtype::fp8, dtype::int8}) {
-        CHECK(alarm(type, fma).find("without tensor cores") != std::string::npos);
+    CHECK(alarm("tf32", 0x80201) == code::no_tf32);
+    for (const char* type : {"fp16", "bf16", "fp8", "int8"}) {
+        CAPTURE(type);
+        CHECK(alarm(type, fma) == code::no_tensor_cores);
     }
-    CHECK(alarm(dtype::bf16, hmma).empty());
-    CHECK(alarm(dtype::int8, CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA).empty());
+    CHECK(alarm("bf16", hmma).empty());
+    CHECK(alarm("int8", CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA).empty());
+}
+
+TEST_CASE("a recorded plan is rebuilt attribute by attribute, and named as it was") {
+    // Attributes need neither a device nor a handle; the id, which does, stays 0 here.
+    cublasLtMatmulAlgo_t chosen{};
+    std::int64_t value = 3;
+    for (const cuda::lt::attribute& each : cuda::lt::attributes) {
+        if (each.letter != 0) cuda::lt::put(chosen, each, ++value);
+    }
+    result::evidence recorded;
+    cuda::lt::add_attributes(recorded, chosen);
+    CHECK(recorded.implementation == "lt/id0/t4/s5/k6/r7/z8/c9/i10/g11");
+    int asked = -1;
+    const auto make = [&asked](int id) {
+        asked = id;
+        return cublasLtMatmulAlgo_t{};
+    };
+    recorded.parts["algo.id"] = std::int64_t{66};
+    result::evidence again;
+    cuda::lt::add_attributes(again, cuda::lt::from_evidence(recorded, "it", make));
+    CHECK(asked == 66);
+    CHECK(again.implementation == recorded.implementation);
+    recorded.parts.erase("algo.swizzle");
+    CHECK_THROWS_WITH_AS(static_cast<void>(cuda::lt::from_evidence(recorded, "it", make)),
+                         doctest::Contains("it: the recorded plan lacks algo.swizzle"), unsupported_error);
+}
+
+TEST_CASE("a plan's numbers mean the same only in the version that recorded them") {
+    result::evidence recorded;
+    CHECK_THROWS_WITH_AS(cuda::lt::require_same_numbers(recorded, "it", 130100), doctest::Contains("unknown version"),
+                         unsupported_error);
+    recorded.parts["cublaslt_version"] = std::int64_t{130100};
+    CHECK_NOTHROW(cuda::lt::require_same_numbers(recorded, "it", 130100));
+    CHECK_THROWS_WITH_AS(cuda::lt::require_same_numbers(recorded, "it", 130200),
+                         doctest::Contains("recorded with cublasLt 130100, this is 130200"), unsupported_error);
+}
+
+TEST_CASE("the heuristic is told how operands are aligned") {
+    CHECK(cuda::alignment_of(0) == 256);
+    CHECK(cuda::alignment_of(1) == 1);
+    CHECK(cuda::alignment_of(2) == 2);
+    CHECK(cuda::alignment_of(24) == 8);
+    CHECK(cuda::alignment_of(512) == 256);
 }
 
 TEST_CASE("a device carries its datasheet where the model is known") {

@@ -15,6 +15,7 @@
 #include "plumbline/cuda/plan_search.hpp"
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/gemm_reference.hpp"
+#include "plumbline/workload/projection.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -47,14 +48,23 @@ struct gemm_types {
     return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
 }
 
+/// The alignment of an address `offset` bytes after a 256-byte boundary, bytes: what the heuristic is told.
+[[nodiscard]] constexpr std::uint32_t alignment_of(std::size_t offset) noexcept {
+    std::size_t power = 256;
+    while (offset % power != 0) power /= 2;
+    return static_cast<std::uint32_t>(power);
+}
+
 /// Matrix product through cublasLt: column-major operands, beta 0, D written over C's place.
 ///
 /// The plan is the heuristic's first, the fastest of its first 16 ("best"), or one recorded in a baseline ("pinned").
-/// fp8 uses per-tensor scales of 1 and fast accumulation, which is how inference runs it; the evidence says so.
+/// fp8 uses per-tensor scales of 1 and, unless "precise", fast accumulation, which is how inference runs it; the
+/// evidence says so.
 /// Throws unsupported_error where cublasLt offers no algorithm for this type, layout and device.
 class gemm {
 public:
     using params = workload::gemm::params;
+    static constexpr bool has_plans = true; ///< "best" and "pinned" mean something
 
     /// Buffer sets so that A, B and D of one launch are not in the cache from an earlier one.
     [[nodiscard]] static std::size_t slots(const backend& on, const params& p) {
@@ -63,10 +73,10 @@ public:
 
     gemm(backend& on, const params& p, std::size_t slots)
         : params_(p), types_(types_of(p.type)), lt_(&on.shared<lt::context>()), slots_(slots),
-          a_(p.a_elements(), workload::input_bytes(p.type), slots),
-          b_(p.b_elements(), workload::input_bytes(p.type), slots),
-          d_(p.d_elements(), workload::output_bytes(p.type), slots),
-          bias_(p.bias_elements(), workload::output_bytes(p.type), 1) {
+          a_(p.a_view().stored(), p.offset, workload::input_bytes(p.type), slots),
+          b_(p.b_view().stored(), p.offset, workload::input_bytes(p.type), slots),
+          d_(p.d_view().stored(), p.offset, workload::output_bytes(p.type), slots),
+          bias_(p.bias_elements(), 0, workload::output_bytes(p.type), 1) {
         fill(on);
         describe_product(on);
         choose_plan(on);
@@ -76,7 +86,7 @@ public:
     void run(backend& on, std::size_t slot) { launch(on, slot, plan_); }
 
     /// Runs the plan on poisoned outputs of the first and the last buffer set. Every element must be written and
-    /// finite; those of workload::gemm::check_grid are compared with float64.
+    /// finite; those of workload::gemm::check_grid are compared with float64, the others by the sums of their rows.
     void verify(backend& on) {
         const workload::gemm::grid where = workload::gemm::check_grid(params_);
         const std::vector<double> reference = workload::gemm::reference(params_, where);
@@ -95,10 +105,8 @@ public:
     [[nodiscard]] result::evidence evidence(backend& on) {
         result::evidence ran = lt::describe(plan_);
         ran.kernels = kernel_names(on, [&] { run(on, 0); });
-        ran.parts["workspace_offered_bytes"] = static_cast<std::int64_t>(lt::context::offered_bytes);
-        if (params_.type == workload::dtype::fp8) ran.parts["fast_accumulation"] = true;
-        const std::string alarm = lt::alarm(params_.type, lt::numerical_flags(plan_.algorithm));
-        if (!alarm.empty()) ran.parts["alarm"] = alarm;
+        ran.parts["workspace_offered_bytes"] = static_cast<std::int64_t>(offered_bytes());
+        if (params_.type == workload::dtype::fp8) ran.parts["fast_accumulation"] = !params_.precise;
         if (regret_ > 0) ran.parts["heuristic_regret"] = regret_;
         return ran;
     }
@@ -109,31 +117,40 @@ public:
     [[nodiscard]] void* d(std::size_t slot) const noexcept { return d_.at(slot); }
 
 private:
-    /// One operand for each buffer set, each at a 256-byte boundary, which is the alignment the heuristic is told.
-    class operand {
+    /// One operand for each buffer set, each `offset` elements after a 256-byte boundary.
+    class buffers {
     public:
-        operand(std::int64_t elements, std::size_t element_bytes, std::size_t slots)
+        buffers(std::int64_t elements, std::int64_t offset, std::size_t element_bytes, std::size_t slots)
             : bytes_(static_cast<std::size_t>(elements) * element_bytes),
-              stride_((bytes_ + alignment - 1) / alignment * alignment), memory_(stride_ * slots) {}
+              offset_(static_cast<std::size_t>(offset) * element_bytes),
+              stride_((offset_ + bytes_ + boundary - 1) / boundary * boundary), memory_(stride_ * slots) {}
 
-        [[nodiscard]] void* at(std::size_t slot) const noexcept { return memory_.as<char>() + slot * stride_; }
+        [[nodiscard]] void* at(std::size_t slot) const noexcept {
+            return memory_.as<char>() + slot * stride_ + offset_;
+        }
         [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+        [[nodiscard]] std::uint32_t alignment() const noexcept { return alignment_of(offset_); }
 
     private:
         std::size_t bytes_;
+        std::size_t offset_;
         std::size_t stride_;
         device_memory memory_;
     };
 
-    static constexpr std::size_t alignment = 256;
+    static constexpr std::size_t boundary = 256;
+
+    [[nodiscard]] std::size_t offered_bytes() const noexcept {
+        return static_cast<std::size_t>(params_.workspace_mib) << 20;
+    }
 
     void fill(backend& on) {
         const auto input = input_storage(params_.type);
         const auto output = output_storage(params_.type);
         for (std::size_t slot = 0; slot < slots_; ++slot) {
-            kernels::fill_normal(on.stream(), a_.at(slot), input, static_cast<std::uint64_t>(params_.a_elements()),
+            kernels::fill_normal(on.stream(), a_.at(slot), input, static_cast<std::uint64_t>(params_.a_view().stored()),
                                  workload::gemm::seed_a);
-            kernels::fill_normal(on.stream(), b_.at(slot), input, static_cast<std::uint64_t>(params_.b_elements()),
+            kernels::fill_normal(on.stream(), b_.at(slot), input, static_cast<std::uint64_t>(params_.b_view().stored()),
                                  workload::gemm::seed_b);
         }
         if (params_.bias_elements() != 0 && params_.type != workload::dtype::int8) {
@@ -159,22 +176,22 @@ private:
         }
         if (params_.type == workload::dtype::fp8) {
             // At 256-byte boundaries: kernels for large products refuse scales that are not at a 16-byte one.
-            scales_ = device_memory(2 * alignment);
+            scales_ = device_memory(2 * boundary);
             const float one = 1;
             for (std::size_t i = 0; i < 2; ++i) {
-                void* const scale = scales_.as<char>() + i * alignment;
+                void* const scale = scales_.as<char>() + i * boundary;
                 check(cudaMemcpyAsync(scale, &one, sizeof one, cudaMemcpyHostToDevice, on.stream()), "cudaMemcpyAsync",
                       "fp8 scales");
                 lt::set(product_, i == 0 ? CUBLASLT_MATMUL_DESC_A_SCALE_POINTER : CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
                         static_cast<const void*>(scale));
             }
             on.synchronize();
-            lt::set(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
+            lt::set(product_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(params_.precise ? 0 : 1));
         }
         const params& p = params_;
-        layout_a_ = lt::make_layout(types_.input, p.lda(), p.a_transposed() ? p.m : p.k, p.batch);
-        layout_b_ = lt::make_layout(types_.input, p.ldb(), p.b_transposed() ? p.k : p.n, p.batch);
-        layout_d_ = lt::make_layout(types_.output, p.ldd(), p.n, p.batch);
+        layout_a_ = lt::make_layout(types_.input, p.a_view(), p.a_transposed());
+        layout_b_ = lt::make_layout(types_.input, p.b_view(), p.b_transposed());
+        layout_d_ = lt::make_layout(types_.output, p.d_view(), false);
     }
 
     void choose_plan(backend& on) {
@@ -194,13 +211,17 @@ private:
 
     /// The heuristic's plans that can run, best estimate first.
     [[nodiscard]] std::vector<lt::plan> heuristic_plans(int count) const {
+        if (offered_bytes() > lt::context::workspace_bytes) {
+            throw unsupported_error(name() + ": the workspace here is " +
+                                    std::to_string(lt::context::workspace_bytes >> 20) + " MiB");
+        }
         lt::preference wish;
         check(cublasLtMatmulPreferenceCreate(wish.out()), "cublasLtMatmulPreferenceCreate");
-        lt::set(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{lt::context::offered_bytes});
-        for (auto pointer : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                             CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-            lt::set(wish, pointer, static_cast<std::uint32_t>(alignment));
-        }
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{offered_bytes()});
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, a_.alignment());
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, b_.alignment());
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, d_.alignment());
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, d_.alignment());
         std::vector<cublasLtMatmulHeuristicResult_t> answers(static_cast<std::size_t>(count));
         int answered = 0;
         const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
@@ -231,29 +252,24 @@ private:
         return plans;
     }
 
-    /// The plan a baseline recorded for the same product, rebuilt from its attributes.
+    /// The plan a baseline recorded for the same product, rebuilt from its attributes; that it fits is checked.
     [[nodiscard]] lt::plan recorded_plan(backend& on) const {
         params unpinned = params_;
         unpinned.mode.plan = workload::plan_choice::heuristic;
         const result::evidence* recorded = on.pinned(workload::gemm::id(unpinned));
         if (recorded == nullptr) {
-            throw unsupported_error(name() + ": no plan to replay was given; --compare with a baseline gives it");
+            throw unsupported_error(name() + ": no plan to replay was given; --compare=FILE --replay gives it");
         }
+        lt::require_same_numbers(*recorded, name());
         lt::plan rebuilt;
         rebuilt.position = -1;
-        for (const lt::attribute& each : lt::attributes) {
-            const auto part = recorded->parts.find(each.name);
-            const auto* value = part == recorded->parts.end() ? nullptr : std::get_if<std::int64_t>(&part->second);
-            if (value == nullptr) throw unsupported_error(name() + ": the recorded plan lacks " + each.name);
-            if (each.letter == 0) {
-                check(cublasLtMatmulAlgoInit(lt_->library.get(), types_.compute, types_.scale, types_.input,
-                                             types_.input, types_.output, types_.output, static_cast<int>(*value),
-                                             &rebuilt.algorithm),
-                      "cublasLtMatmulAlgoInit", name());
-            } else {
-                lt::put(rebuilt.algorithm, each, *value);
-            }
-        }
+        rebuilt.algorithm = lt::from_evidence(*recorded, name(), [this](int id) {
+            cublasLtMatmulAlgo_t made{};
+            check(cublasLtMatmulAlgoInit(lt_->library.get(), types_.compute, types_.scale, types_.input, types_.input,
+                                         types_.output, types_.output, id, &made),
+                  "cublasLtMatmulAlgoInit", name());
+            return made;
+        });
         cublasLtMatmulHeuristicResult_t answer{};
         check(cublasLtMatmulAlgoCheck(lt_->library.get(), product_.get(), layout_a_.get(), layout_b_.get(),
                                       layout_d_.get(), layout_d_.get(), &rebuilt.algorithm, &answer),
@@ -295,6 +311,12 @@ private:
         workload::require_close(name(), output, reference,
                                 workload::tolerance(params_.type, static_cast<double>(params_.k)),
                                 [&](std::size_t i) { return static_cast<std::size_t>(places[i]); });
+        if (static_cast<std::int64_t>(where.size()) == params_.d_elements()) return;
+        using workload::gemm::operand;
+        workload::gemm::verify_rows(name(), params_, [&](auto which, const auto& view, const std::vector<double>& x) {
+            if (which == operand::d) return project(on, d_.at(slot), storage, view, x);
+            return project(on, which == operand::a ? a_.at(slot) : b_.at(slot), input_storage(params_.type), view, x);
+        });
     }
 
     [[nodiscard]] std::string name() const { return workload::gemm::id(params_); }
@@ -303,10 +325,10 @@ private:
     gemm_types types_;
     lt::context* lt_; ///< owned by the backend
     std::size_t slots_;
-    operand a_;
-    operand b_;
-    operand d_;
-    operand bias_;
+    buffers a_;
+    buffers b_;
+    buffers d_;
+    buffers bias_;
     device_memory scales_; ///< of A and B, fp8 only
     lt::matmul_desc product_;
     lt::matrix_layout layout_a_;

@@ -86,6 +86,22 @@ inline void require_written(backend& on, const std::string& what, const void* ou
     return values;
 }
 
+/// workload::project of a buffer on the device.
+[[nodiscard]] inline std::vector<double> project(backend& on, const void* data, kernels::storage as,
+                                                 const workload::matrix_view& view, const std::vector<double>& x) {
+    std::vector<double> sums(static_cast<std::size_t>(view.batch * view.rows));
+    const device_memory factors(x.size() * sizeof x[0]);
+    const device_memory found(sums.size() * sizeof sums[0]);
+    check(cudaMemcpyAsync(factors.data(), x.data(), factors.size(), cudaMemcpyHostToDevice, on.stream()),
+          "cudaMemcpyAsync", "factors");
+    const std::int64_t step = x.size() == static_cast<std::size_t>(view.columns) ? 0 : view.columns;
+    kernels::project(on.stream(), data, as, view, factors.as<double>(), step, found.as<double>());
+    check(cudaMemcpyAsync(sums.data(), found.data(), found.size(), cudaMemcpyDeviceToHost, on.stream()),
+          "cudaMemcpyAsync", "sums");
+    on.synchronize();
+    return sums;
+}
+
 /// A hash of a buffer on the device as 16 hexadecimal digits; `bytes` is even.
 [[nodiscard]] inline std::string hash(backend& on, const void* data, std::size_t bytes) {
     std::uint64_t sum = read_cell(on, [&](std::uint64_t* cell) { kernels::hash(on.stream(), data, bytes, cell); });

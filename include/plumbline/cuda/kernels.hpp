@@ -9,6 +9,7 @@
 
 #include "plumbline/cuda/norm_plan.hpp"
 #include "plumbline/workload/dtype.hpp"
+#include "plumbline/workload/matrix_view.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -58,6 +59,11 @@ void count_unwritten(cudaStream_t on, const void* data, storage as, std::uint64_
 /// values[i] = data[where[i]] as float64.
 void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* where, std::uint64_t count,
             double* values);
+
+/// out = M x for each matrix M of a batch, in float64: `x` has `columns` values for all of the batch (`x_step` 0) or
+/// for each of it (`x_step` = columns), out has `rows` for each. One of the strides is 1.
+void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
+             std::int64_t x_step, double* out);
 
 /// Adds to *sum a hash of `bytes` bytes (a multiple of 2) that sees order and every bit.
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum);

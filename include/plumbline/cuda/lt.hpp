@@ -15,6 +15,7 @@
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/result/result.hpp"
 #include "plumbline/workload/dtype.hpp"
+#include "plumbline/workload/matrix_view.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -45,11 +46,10 @@ using matrix_layout = unique_handle<cublasLtMatrixLayout_t, cublasLtMatrixLayout
 using preference = unique_handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
 
 /// What all cublasLt fixtures of a backend share (backend::shared): the handle and the workspace. The workspace is
-/// larger than what is offered to the heuristics, which is what frameworks offer on Hopper; so a plan recorded with
-/// more than that can still be replayed.
+/// larger than what is offered to the heuristics by default, so a plan recorded with more than that can still be
+/// replayed.
 struct context {
     static constexpr std::size_t workspace_bytes = std::size_t{64} << 20;
-    static constexpr std::size_t offered_bytes = std::size_t{32} << 20;
 
     explicit context(backend& on) : workspace(workspace_bytes) {
         check(cublasLtCreate(library.out()), "cublasLtCreate", on.place());
@@ -77,16 +77,19 @@ void set(const preference& wish, cublasLtMatmulPreferenceAttributes_t attribute,
           "cublasLtMatmulPreferenceSetAttribute", "attribute " + std::to_string(attribute));
 }
 
-/// A run of `batch` column-major matrices, one after the other without gaps.
-[[nodiscard]] inline matrix_layout make_layout(cudaDataType_t type, std::int64_t rows, std::int64_t columns,
-                                               std::int64_t batch) {
+/// A batch of matrices as they are stored, column by column: those of the view, or what they are the transposes of.
+[[nodiscard]] inline matrix_layout make_layout(cudaDataType_t type, const workload::matrix_view& view,
+                                               bool transposed) {
+    const std::int64_t rows = transposed ? view.columns : view.rows;
+    const std::int64_t columns = transposed ? view.rows : view.columns;
     matrix_layout made;
     check(cublasLtMatrixLayoutCreate(made.out(), type, static_cast<std::uint64_t>(rows),
-                                     static_cast<std::uint64_t>(columns), rows),
+                                     static_cast<std::uint64_t>(columns),
+                                     transposed ? view.row_stride : view.column_stride),
           "cublasLtMatrixLayoutCreate");
-    if (batch != 1) {
-        set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
-        set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+    if (view.batch != 1) {
+        set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(view.batch));
+        set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, view.batch_stride);
     }
     return made;
 }
@@ -178,36 +181,38 @@ inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8
     return (flags & (CUBLASLT_NUMERICAL_IMPL_FLAGS_TENSOR_OP_MASK | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32)) != 0;
 }
 
-/// What is wrong with a plan whatever its time is: tensor cores not used where they were asked for, or TF32 where
-/// fp32 was; "" when nothing.
-[[nodiscard]] inline std::string alarm(workload::dtype type, std::uint64_t flags) {
-    const bool tf32 = (flags & CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32) != 0;
-    if (type == workload::dtype::fp32) return tf32 ? "computed in TF32: see NVIDIA_TF32_OVERRIDE" : "";
-    return uses_tensor_cores(flags) ? "" : "computed without tensor cores";
+/// Adds the attributes of an algorithm to evidence: "lt/id66/t19/s13/k1/r0/z0/c0/i0/g3", and each as a part. They are
+/// what from_evidence takes.
+inline void add_attributes(result::evidence& to, const cublasLtMatmulAlgo_t& algorithm) {
+    to.implementation = "lt";
+    for (const attribute& each : attributes) {
+        const std::int64_t value = get(algorithm, each);
+        to.parts[each.name] = value;
+        to.implementation += '/' + (each.letter == 0 ? std::string("id") : std::string(1, each.letter));
+        to.implementation += std::to_string(value);
+    }
+}
+
+/// Adds how an algorithm computes to evidence: "/f10202" and the parts that alarms read.
+inline void add_numerics(result::evidence& to, std::uint64_t flags) {
+    to.implementation += "/f" + detail::hex(flags);
+    to.parts["numerical_flags"] = detail::hex(flags);
+    to.parts["tensor_cores"] = uses_tensor_cores(flags);
+    to.parts["operation"] =
+        detail::bit_names(flags & 0xff, {"fma", "hmma", "imma", "dmma", "op4", "op5", "op6", "op7"});
+    to.parts["accumulator"] =
+        detail::bit_names(flags >> 8 & 0xff, {"fp16", "fp32", "fp64", "int32", "acc4", "acc5", "acc6", "acc7"});
+    // As cublasLt says it: kernels of the nvjet family call every 16-bit and 8-bit input fp16.
+    to.parts["input"] =
+        detail::bit_names(flags >> 16 & 0xff, {"fp16", "bf16", "tf32", "fp32", "fp64", "int8", "e4m3", "e5m2"});
 }
 
 /// What a plan is: "lt/id66/t19/s13/k1/r0/z0/c0/i0/g3/f10202", and its parts. Numbers name the same algorithm only
 /// within one version of cublasLt, which is in the parts; flags keep their meaning.
 [[nodiscard]] inline result::evidence describe(const plan& chosen) {
     result::evidence ran;
-    ran.implementation = "lt";
-    for (const attribute& each : attributes) {
-        const std::int64_t value = get(chosen.algorithm, each);
-        ran.parts[each.name] = value;
-        ran.implementation += '/' + (each.letter == 0 ? std::string("id") : std::string(1, each.letter));
-        ran.implementation += std::to_string(value);
-    }
-    const std::uint64_t flags = numerical_flags(chosen.algorithm);
-    ran.implementation += "/f" + detail::hex(flags);
-    ran.parts["numerical_flags"] = detail::hex(flags);
-    ran.parts["tensor_cores"] = uses_tensor_cores(flags);
-    ran.parts["operation"] =
-        detail::bit_names(flags & 0xff, {"fma", "hmma", "imma", "dmma", "op4", "op5", "op6", "op7"});
-    ran.parts["accumulator"] =
-        detail::bit_names(flags >> 8 & 0xff, {"fp16", "fp32", "fp64", "int32", "acc4", "acc5", "acc6", "acc7"});
-    // As cublasLt says it: kernels of the nvjet family call every 16-bit and 8-bit input fp16.
-    ran.parts["input"] =
-        detail::bit_names(flags >> 16 & 0xff, {"fp16", "bf16", "tf32", "fp32", "fp64", "int8", "e4m3", "e5m2"});
+    add_attributes(ran, chosen.algorithm);
+    add_numerics(ran, numerical_flags(chosen.algorithm));
     ran.parts["workspace_bytes"] = static_cast<std::int64_t>(chosen.workspace_bytes);
     ran.parts["waves"] = chosen.waves;
     ran.parts["position"] = chosen.position;
@@ -215,6 +220,35 @@ inline std::string bit_names(std::uint64_t byte, const std::array<const char*, 8
     ran.parts["cublaslt_version"] = static_cast<std::int64_t>(cublasLtGetVersion());
     ran.parts["cublaslt_cudart_version"] = static_cast<std::int64_t>(cublasLtGetCudartVersion());
     return ran;
+}
+
+/// Rebuilds a recorded algorithm: `make(id)` gives one with that id, whose other attributes are then set. Throws
+/// unsupported_error for evidence that lacks one; `what` names the benchmark.
+template <class Make>
+[[nodiscard]] cublasLtMatmulAlgo_t from_evidence(const result::evidence& recorded, const std::string& what, Make make) {
+    cublasLtMatmulAlgo_t rebuilt{};
+    for (const attribute& each : attributes) {
+        const auto part = recorded.parts.find(each.name);
+        const auto* value = part == recorded.parts.end() ? nullptr : std::get_if<std::int64_t>(&part->second);
+        if (value == nullptr) throw unsupported_error(what + ": the recorded plan lacks " + each.name);
+        if (each.letter == 0)
+            rebuilt = make(static_cast<int>(*value)); // the id, which is the first
+        else
+            put(rebuilt, each, *value);
+    }
+    return rebuilt;
+}
+
+/// Throws unsupported_error unless the numbers of a recorded plan mean here what they meant there: they do within one
+/// version of cublasLt. `what` names the benchmark.
+inline void require_same_numbers(const result::evidence& recorded, const std::string& what,
+                                 std::int64_t here = static_cast<std::int64_t>(cublasLtGetVersion())) {
+    const auto part = recorded.parts.find("cublaslt_version");
+    const auto* there = part == recorded.parts.end() ? nullptr : std::get_if<std::int64_t>(&part->second);
+    if (there != nullptr && *there == here) return;
+    throw unsupported_error(what + ": the plan was recorded with cublasLt " +
+                            (there == nullptr ? "of an unknown version" : std::to_string(*there)) + ", this is " +
+                            std::to_string(here) + ", where its numbers name other algorithms");
 }
 
 } // namespace lt

@@ -7,6 +7,7 @@
 
 #include "device.hpp"
 #include "plumbline/cuda/gemm.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/stats/descriptive.hpp"
 
 using namespace plumbline;
@@ -37,6 +38,10 @@ template <class Change>
 void change(Change call) {
     REQUIRE(call() == cudaSuccess);
     REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
+}
+
+std::vector<result::alarm> alarms(const std::string& id, const result::evidence& ran) {
+    return result::alarms(workload::gemm::describe(workload::gemm::parse(id)), ran);
 }
 
 std::string part(const result::evidence& ran, const char* name) {
@@ -81,11 +86,59 @@ TEST_CASE("bias and GELU follow the product") {
     }
 }
 
+TEST_CASE("gaps, displaced operands and every workspace give the right result, and the evidence says the workspace") {
+    for (const char* id :
+         {"gemm/bf16/tn/m256n96k512/pad1", "gemm/bf16/nn/m256n96k512/pad3", "gemm/fp32/nt/m256n96k512/pad1",
+          "gemm/bf16/tn/m256n96k512/offset1", "gemm/fp16/nn/m256n96k512b3/bias/pad1/offset1",
+          "gemm/tf32/tn/m256n96k512/offset1", "gemm/bf16/tn/m257n8k1/pad1", "gemm/bf16/tn/m64n8k1"}) {
+        CAPTURE(id);
+        CHECK(verified(id).has_value());
+    }
+    for (const char* mib : {"0", "4", "64"}) {
+        const auto ran = verified(std::string("gemm/bf16/nn/m512n8k65536/ws") + mib);
+        REQUIRE(ran.has_value());
+        CHECK(std::get<std::int64_t>(ran->parts.at("workspace_offered_bytes")) == std::stoll(mib) << 20);
+        CHECK(std::get<std::int64_t>(ran->parts.at("workspace_bytes")) <= std::stoll(mib) << 20);
+    }
+    CHECK_FALSE(verified("gemm/bf16/tn/m256n96k512/ws65").has_value());
+}
+
+TEST_CASE("one wrong tile and one wrong element in a large output are found by the sums of its rows") {
+    if (small_tests()) return;
+    cuda::backend& on = device();
+    const auto p = workload::gemm::parse("gemm/bf16/tn/m2048n4096k512");
+    cuda::gemm product(on, p, 1);
+    product.verify(on);
+    const auto check_rows = [&] {
+        using workload::gemm::operand;
+        workload::gemm::verify_rows("it", p, [&](operand which, const auto& view, const std::vector<double>& x) {
+            void* const data = which == operand::a ? product.a(0) : which == operand::b ? product.b(0) : product.d(0);
+            return cuda::project(on, data, cuda::kernels::storage::bf16, view, x);
+        });
+    };
+    product.run(on, 0);
+    on.synchronize();
+    CHECK_NOTHROW(check_rows());
+    auto* const d = static_cast<std::uint16_t*>(product.d(0));
+    change([&] { return cudaMemset2D(d + 2048 * 1000 + 512, 2048 * 2, 0, 128 * 2, 128); });
+    CHECK_THROWS_WITH_AS(check_rows(), doctest::Contains("random signs"), verification_error);
+    product.run(on, 0);
+    on.synchronize();
+    std::uint16_t one = 0;
+    change([&] { return cudaMemcpy(&one, d + 123456, sizeof one, cudaMemcpyDeviceToHost); });
+    one = workload::to_bf16(workload::from_bf16(one) + 45.0f); // two deviations of an element
+    change([&] { return cudaMemcpy(d + 123456, &one, sizeof one, cudaMemcpyHostToDevice); });
+    CHECK_THROWS_WITH_AS(check_rows(), doctest::Contains("row 576, added up"), verification_error);
+}
+
 TEST_CASE("fp8 and int8 run where the device has them, and what is not offered is unsupported, not wrong") {
     const auto fp8 = verified("gemm/fp8/tn/m256n128k512");
     if (device().device().capability() >= 89) {
         REQUIRE(fp8.has_value());
         CHECK(part(*fp8, "fast_accumulation") == "true");
+        const auto precise = verified("gemm/fp8/tn/m256n128k512/precise");
+        REQUIRE(precise.has_value());
+        CHECK(part(*precise, "fast_accumulation") == "false");
         CHECK(verified("gemm/fp8/tn/m4096n512k4096").has_value());
     }
     const auto int8 = verified("gemm/int8/tn/m256n128k512");
@@ -106,7 +159,7 @@ TEST_CASE("the evidence says how it was computed") {
     CHECK(part(*bf16, "accumulator") == "fp32");
     CHECK(bf16->implementation.find("lt/id") == 0);
     CHECK(part(*bf16, "position") == "0");
-    CHECK(bf16->parts.count("alarm") == 0);
+    CHECK(alarms("gemm/bf16/tn/m512n512k512", *bf16).empty());
     int driver_version = 0;
     REQUIRE(cudaDriverGetVersion(&driver_version) == cudaSuccess);
     if (driver_version >= 12030) CHECK_FALSE(bf16->kernels.empty());
@@ -120,8 +173,13 @@ TEST_CASE("the evidence says how it was computed") {
     if (forced == nullptr || std::string(forced) != "0") {
         CHECK(part(*tf32, "input") == "tf32");
         CHECK(part(*tf32, "tensor_cores") == "true");
-        CHECK(tf32->parts.count("alarm") == 0);
+        CHECK(alarms("gemm/tf32/tn/m512n512k512", *tf32).empty());
+    } else {
+        const auto raised = alarms("gemm/tf32/tn/m512n512k512", *tf32);
+        REQUIRE(raised.size() == 1);
+        CHECK(raised[0].code == result::alarm_code::no_tf32);
     }
+    CHECK(alarms("gemm/fp32/tn/m512n512k512", *fp32).empty());
 }
 
 TEST_CASE("a wrong result is caught, in the first and in the last buffer set") {

@@ -4,7 +4,7 @@
 
 #include "device.hpp"
 #include "plumbline/cuda/inspect.hpp"
-#include "plumbline/workload/gemm_reference.hpp"
+#include "plumbline/workload/projection.hpp"
 
 using namespace plumbline;
 using workload::dtype;
@@ -81,4 +81,35 @@ TEST_CASE("the hash sees each bit and the order") {
     auto swapped = values;
     std::swap(swapped[10], swapped[11]);
     CHECK(hash_of(swapped) != original);
+}
+
+TEST_CASE("a buffer times a vector is what the host makes of it, for rows and columns that lie together in memory") {
+    cuda::backend& on = device();
+    const std::int64_t count = 300 * 1200;
+    std::vector<std::int64_t> all;
+    for (std::int64_t i = 0; i < count; ++i) all.push_back(i);
+    for (dtype type : workload::all_dtypes) {
+        CAPTURE(workload::name(type));
+        const auto as = cuda::input_storage(type);
+        const cuda::device_memory data(static_cast<std::size_t>(count) * element_bytes(as));
+        cuda::kernels::fill_normal(on.stream(), data.data(), as, static_cast<std::uint64_t>(count), 0x6131);
+        const std::vector<double> values = cuda::gather(on, data.data(), as, all);
+        for (const workload::matrix_view& view :
+             {workload::matrix_view{300, 1200, 1, 300, 1, count}, workload::matrix_view{300, 1200, 1200, 1, 1, count},
+              workload::matrix_view{7, 1100, 1, 8, 3, 10000}, workload::matrix_view{7, 1100, 1101, 1, 3, 10000},
+              workload::matrix_view{1, 1, 1, 1, 1, 1}, workload::matrix_view{5, 1, 1, 5, 4, 5}}) {
+            CAPTURE(view.rows);
+            CAPTURE(view.row_stride);
+            const std::vector<double> shared = workload::random_signs(view.columns);
+            std::vector<double> own = workload::random_signs(view.batch * view.columns);
+            for (std::size_t i = 0; i < own.size(); ++i) own[i] *= 1.0 + static_cast<double>(i);
+            for (const std::vector<double>& x : {shared, own}) {
+                const auto expected = workload::project(
+                    view, [&](std::size_t i) { return values[i]; }, x);
+                const auto found = cuda::project(on, data.data(), as, view, x);
+                REQUIRE(found.size() == expected.size());
+                CHECK(workload::compare_outputs(found, expected).relative_norm < 1e-13);
+            }
+        }
+    }
 }

@@ -81,6 +81,28 @@ __global__ void gather(const void* data, storage as, const std::int64_t* where, 
     }
 }
 
+/// Adds to out the products of each row with x over the columns of this block's chunk. `Lanes` threads share a row:
+/// a whole warp where the row is contiguous in memory, one thread where the column is, so that neighbours read
+/// neighbours.
+template <int Lanes>
+__global__ void project(const void* data, storage as, workload::matrix_view view, const double* x, std::int64_t x_step,
+                        std::int64_t chunk, double* out) {
+    const std::int64_t begin = static_cast<std::int64_t>(blockIdx.y) * chunk;
+    const std::int64_t end = begin + chunk < view.columns ? begin + chunk : view.columns;
+    const auto rows = static_cast<std::uint64_t>(view.batch * view.rows);
+    for (std::uint64_t at = first_element() / Lanes; at < rows; at += element_step() / Lanes) {
+        const std::int64_t of = static_cast<std::int64_t>(at) / view.rows;
+        const std::int64_t row = static_cast<std::int64_t>(at) % view.rows;
+        double sum = 0;
+        for (std::int64_t column = begin + threadIdx.x % Lanes; column < end; column += Lanes) {
+            sum += load(data, as, static_cast<std::uint64_t>(view.at(of, row, column))) * x[of * x_step + column];
+        }
+        // All lanes of a warp are at the same row, so none has left the loop.
+        for (int step = Lanes / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        if (threadIdx.x % Lanes == 0) atomicAdd(out + at, sum);
+    }
+}
+
 /// One round of the SplitMix64 output function: every input bit reaches every output bit.
 __device__ inline std::uint64_t mix(std::uint64_t x) {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -104,6 +126,27 @@ inline unsigned blocks_for(std::uint64_t count) {
     return static_cast<unsigned>(std::clamp<std::uint64_t>((count + 255) / 256, 1, 4096));
 }
 
+struct projection_plan {
+    bool warp_per_row = false;
+    unsigned blocks = 1;
+    unsigned chunks = 1;    ///< of columns, side by side
+    std::int64_t chunk = 1; ///< columns
+};
+
+/// Few long rows are cut into chunks of at least 256 columns, until there are about 2^18 threads.
+inline projection_plan plan_projection(const workload::matrix_view& view) {
+    projection_plan plan;
+    plan.warp_per_row = view.column_stride == 1 && view.row_stride != 1;
+    const std::int64_t threads = view.batch * view.rows * (plan.warp_per_row ? 32 : 1);
+    plan.blocks = blocks_for(static_cast<std::uint64_t>(threads));
+    const std::int64_t most = std::max<std::int64_t>(1, view.columns / 256);
+    const std::int64_t chunks =
+        std::clamp<std::int64_t>((std::int64_t{1} << 18) / threads, 1, std::min<std::int64_t>(most, 4096));
+    plan.chunk = (view.columns + chunks - 1) / chunks;
+    plan.chunks = static_cast<unsigned>((view.columns + plan.chunk - 1) / plan.chunk);
+    return plan;
+}
+
 } // namespace detail
 
 void fill_normal(cudaStream_t on, void* data, storage as, std::uint64_t count, std::uint64_t seed) {
@@ -121,6 +164,19 @@ void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* w
             double* values) {
     device::gather<<<detail::blocks_for(count), 256, 0, on>>>(data, as, where, count, values);
     check_launch("gather");
+}
+
+void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
+             std::int64_t x_step, double* out) {
+    const detail::projection_plan plan = detail::plan_projection(view);
+    check(cudaMemsetAsync(out, 0, static_cast<std::size_t>(view.batch * view.rows) * sizeof *out, on),
+          "cudaMemsetAsync", "sums of rows");
+    const dim3 blocks(plan.blocks, plan.chunks);
+    if (plan.warp_per_row)
+        device::project<32><<<blocks, 256, 0, on>>>(data, as, view, x, x_step, plan.chunk, out);
+    else
+        device::project<1><<<blocks, 256, 0, on>>>(data, as, view, x, x_step, plan.chunk, out);
+    check_launch("project");
 }
 
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum) {
