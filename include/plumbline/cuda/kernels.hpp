@@ -50,7 +50,7 @@ void nothing(cudaStream_t on);
 enum class storage { fp32, fp16, bf16, fp8, int8, int32 };
 
 /// Writes elements 0 .. count-1 of the normal stream `seed` (workload/random.hpp), quantised to `as`; int32 is not
-/// an input and is refused. The bits are those of workload::gemm::input_value.
+/// an input and is refused. The bits are those of workload::input_value.
 void fill_normal(cudaStream_t on, void* data, storage as, std::uint64_t count, std::uint64_t seed);
 
 /// Adds to *bad the number of elements that are not finite or, for int32, still as poisoned (workload/verify.hpp).

@@ -2,15 +2,13 @@
 #ifndef PLUMBLINE_WORKLOAD_GEMM_REFERENCE_HPP
 #define PLUMBLINE_WORKLOAD_GEMM_REFERENCE_HPP
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "plumbline/workload/gemm.hpp"
-#include "plumbline/workload/number.hpp"
-#include "plumbline/workload/random.hpp"
+#include "plumbline/workload/inputs.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -20,26 +18,8 @@ namespace workload::gemm {
 inline constexpr std::uint64_t seed_a = 0x6131;
 inline constexpr std::uint64_t seed_b = 0x6232;
 inline constexpr std::uint64_t seed_bias = 0x6333;
-inline constexpr std::uint64_t seed_grid = 0x6734;
 
-/// Element `index` of a stored A or B as the kernel sees it, after quantisation to the input dtype: standard normal,
-/// as the activations and normalised weights of a network are; for int8 with standard deviation 32.
-[[nodiscard]] constexpr double input_value(dtype type, std::uint64_t seed, std::uint64_t index) noexcept {
-    switch (type) {
-    case dtype::fp32:
-    case dtype::tf32:
-        return static_cast<double>(random::normal(seed, index));
-    case dtype::fp16:
-        return static_cast<double>(from_fp16(to_fp16(random::normal(seed, index))));
-    case dtype::bf16:
-        return static_cast<double>(from_bf16(to_bf16(random::normal(seed, index))));
-    case dtype::fp8:
-        return static_cast<double>(from_fp8(to_fp8(random::normal(seed, index))));
-    case dtype::int8:
-        return static_cast<double>(random::normal_int8(seed, index));
-    }
-    return 0;
-}
+using workload::input_value;
 
 /// Element `index` of the bias, which has the type of the output.
 [[nodiscard]] constexpr double bias_value(dtype type, std::uint64_t index) noexcept {
@@ -64,23 +44,6 @@ struct grid {
 
 namespace detail {
 
-/// First, last, and random ones of 0 .. n-1, `count` at most, ascending without repetition; all if there are no more.
-[[nodiscard]] inline std::vector<std::int64_t> pick(std::int64_t n, std::int64_t count, std::uint64_t stream) {
-    std::vector<std::int64_t> picked;
-    if (n <= count) {
-        for (std::int64_t i = 0; i < n; ++i) picked.push_back(i);
-        return picked;
-    }
-    picked = {0, n - 1};
-    for (std::int64_t i = 2; i < count; ++i) {
-        const std::uint64_t at = stream << 32 | static_cast<std::uint64_t>(i);
-        picked.push_back(static_cast<std::int64_t>(random::below(seed_grid, at, static_cast<std::uint64_t>(n))));
-    }
-    std::sort(picked.begin(), picked.end());
-    picked.erase(std::unique(picked.begin(), picked.end()), picked.end());
-    return picked;
-}
-
 [[nodiscard]] inline double gelu(double x) noexcept {
     // sqrt(2 / pi), the tanh form of Hendrycks and Gimpel that libraries fuse.
     return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)));
@@ -94,9 +57,9 @@ namespace detail {
 [[nodiscard]] inline grid check_grid(const params& p, std::uint64_t salt = 0) {
     const bool all = p.d_elements() <= 65536 && p.d_elements() <= (std::int64_t{1} << 28) / p.k;
     grid chosen;
-    chosen.batches = detail::pick(p.batch, all ? p.batch : 4, 3 * salt);
-    chosen.rows = detail::pick(p.m, all ? p.m : 64, 3 * salt + 1);
-    chosen.columns = detail::pick(p.n, all ? p.n : 64, 3 * salt + 2);
+    chosen.batches = pick(p.batch, all ? p.batch : 4, 3 * salt);
+    chosen.rows = pick(p.m, all ? p.m : 64, 3 * salt + 1);
+    chosen.columns = pick(p.n, all ? p.n : 64, 3 * salt + 2);
     return chosen;
 }
 
