@@ -11,6 +11,13 @@
 #ifdef PLUMBLINE_HAS_CUDA
 #include "plumbline/entry/cuda.hpp"
 #endif
+#ifdef PLUMBLINE_HAS_JPEG
+#include "plumbline/loader/jpeg/data.hpp"
+constexpr auto inputs = plumbline::loader::jpeg_inputs;
+#else
+#include "plumbline/loader/inputs.hpp"
+constexpr auto inputs = plumbline::loader::inputs_for;
+#endif
 
 int main(int argc, char** argv) {
     plumbline::run::program_settings settings(std::cout, std::cerr);
@@ -19,11 +26,11 @@ int main(int argc, char** argv) {
     return plumbline::run::program(argc, argv, settings
 #ifdef PLUMBLINE_HAS_CUDA
                                    ,
-                                   plumbline::entry::cuda()
+                                   plumbline::entry::cuda(inputs)
 #endif
 #ifdef PLUMBLINE_HAS_CPU
                                        ,
-                                   plumbline::entry::cpu()
+                                   plumbline::entry::cpu(inputs)
 #endif
     );
 }

@@ -27,10 +27,9 @@ loader::family_settings<fake_backend> settings(const test::temporary_folder& cac
     small.width = 120;
     small.height = 90;
     loader::family_settings<fake_backend> made;
-    made.machine = environment::this_machine("cpu");
-    made.jpeg = loader::jpeg_data({}, cache.path(), 2, small);
-    made.raw = loader::record_data({}, cache.path(), 2, 8);
-    made.memory = loader::memory_data(2, 8);
+    made.data.jpeg = loader::jpeg_data({}, cache.path(), 2, small);
+    made.data.raw = loader::generated_records(cache.path(), 2, 8);
+    made.data.memory = loader::memory_data(2, 8);
     return made;
 }
 
@@ -152,7 +151,7 @@ TEST_CASE("a cold cache is measured by epochs, or refused where the file system 
 TEST_CASE("a program without libjpeg-turbo or a training step skips what needs them, with the reason") {
     const test::temporary_folder cache;
     auto made = settings(cache);
-    made.jpeg = {};
+    made.data.jpeg = {};
     const auto family = loader::family(std::move(made));
     fake_backend on;
     CHECK_THROWS_WITH_AS((void)run(family, "dataloader/jpeg/w1p2/b8", on), doctest::Contains("libjpeg-dev"),
@@ -167,7 +166,7 @@ TEST_CASE("the user's own folder is part of the hash, is checked at once, and it
     const test::temporary_folder own;
     const auto with_folder = [&](const std::filesystem::path& folder) {
         auto made = settings(cache);
-        made.jpeg = loader::jpeg_data(folder, cache.path(), 2);
+        made.data.jpeg = loader::jpeg_data(folder, cache.path(), 2);
         return loader::family(std::move(made));
     };
     CHECK_THROWS_AS((void)with_folder(own.path()).make("dataloader/jpeg/w1p2/b4"), file_error);
@@ -188,7 +187,7 @@ TEST_CASE("the user's own folder is part of the hash, is checked at once, and it
 TEST_CASE("a transform that is wrong does not pass verification") {
     const test::temporary_folder cache;
     const loader::augmentation how;
-    loader::data_set data = settings(cache).memory.open(how);
+    loader::data_set data = settings(cache).data.memory.open(how);
     CHECK(loader::verify_transform(data.all, how, 1) == 2);
     loader::pipeline wrong = data.all;
     wrong.make = [make = data.all.make] {

@@ -47,7 +47,7 @@ TEST_CASE("a .npy file of images is read in both layouts and all three versions 
         CHECK(!by_pixel.planes);
         loader::work w;
         w.sample = 3;
-        const loader::source from = loader::record_file(pixels, by_pixel);
+        const loader::source from = loader::record_files({{pixels, by_pixel}});
         from.read(w);
         loader::unpack_record(by_pixel, w);
         CHECK(w.pixels.row(2)[5 * 4 + 1] == byte_at(3 * 72 + (2 * 6 + 5) * 3 + 1));
@@ -56,7 +56,7 @@ TEST_CASE("a .npy file of images is read in both layouts and all three versions 
         const loader::record_layout by_plane = loader::npy_layout(planes);
         CHECK(by_plane.planes);
         CHECK(by_plane.height == 4);
-        loader::record_file(planes, by_plane).read(w);
+        loader::record_files({{planes, by_plane}}).read(w);
         loader::unpack_record(by_plane, w);
         CHECK(w.pixels.row(2)[5 * 4 + 1] == byte_at(3 * 72 + 24 + 2 * 6 + 5));
     }
@@ -100,7 +100,7 @@ TEST_CASE("CIFAR-10's binary files are a label and three planes of 32 x 32") {
     CHECK(layout.samples == 4);
     loader::work w;
     w.sample = 2;
-    loader::record_file(path, layout).read(w);
+    loader::record_files({{path, layout}}).read(w);
     loader::unpack_record(layout, w);
     CHECK(w.label == 8);
     CHECK(w.pixels.width == 32);
@@ -118,7 +118,7 @@ TEST_CASE("a file that has become shorter costs the samples that were in it, not
     const loader::record_layout layout = loader::npy_layout(path);
     loader::options options;
     options.batch_size = 3;
-    loader::data_loader all(loader::record_pipeline(loader::record_file(path, layout), layout, how), options);
+    loader::data_loader all(loader::record_pipeline(loader::record_files({{path, layout}}), layout, how), options);
     std::filesystem::resize_file(path, std::filesystem::file_size(path) - 100);
     (void)test::drain(all, 0);
     CHECK(all.statistics().samples == 6);
@@ -129,7 +129,7 @@ TEST_CASE("generated records are a .npy file that is made once, and the same as 
     const test::temporary_folder cache;
     loader::augmentation how;
     how.size = 32;
-    const loader::data_provider on_disk = loader::record_data({}, cache.path(), 2, 6);
+    const loader::data_provider on_disk = loader::generated_records(cache.path(), 2, 6);
     const loader::data_set first = on_disk.open(how);
     REQUIRE(first.files.size() == 1);
     const auto made = std::filesystem::last_write_time(first.files[0]);
@@ -144,17 +144,17 @@ TEST_CASE("generated records are a .npy file that is made once, and the same as 
     loader::data_loader b(in_memory.all, options);
     CHECK(test::drain(a, 0) == test::drain(b, 0));
     CHECK(on_disk.identity() != loader::memory_data(2, 6).identity());
-    CHECK(on_disk.identity() != loader::record_data({}, cache.path(), 2, 7).identity());
+    CHECK(on_disk.identity() != loader::generated_records(cache.path(), 2, 7).identity());
 }
 
 TEST_CASE("records of the user's own file are named by it") {
     const test::temporary_folder folder;
     const auto path = folder.write("own.npy", npy(header_of("|u1", "False", "(8, 4, 6, 3)"), 576));
-    const loader::data_provider own = loader::record_data(path, folder.path(), 2);
+    const loader::data_provider own = loader::record_data(path);
     CHECK(own.identity().rfind("records:", 0) == 0);
     loader::augmentation how;
     how.size = 4;
     CHECK(own.open(how).all.samples == 8);
     CHECK(own.open(how).all.name(3) == path.string() + " record 3");
-    CHECK_THROWS_AS((void)loader::record_data(folder.path() / "none.npy", folder.path(), 2).identity(), file_error);
+    CHECK_THROWS_AS((void)loader::record_data(folder.path() / "none.npy").identity(), file_error);
 }

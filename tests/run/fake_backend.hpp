@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -117,7 +118,9 @@ inline plumbline::measure::benchmark<backend> make(const std::string& id) {
 inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
     plumbline::run::backend_entry<backend> made;
     made.name = name;
-    made.families = [] { return std::vector<plumbline::measure::family<backend>>{{"fake", make}}; };
+    made.families = [](const std::filesystem::path&) {
+        return std::vector<plumbline::measure::family<backend>>{{"fake", make}};
+    };
     made.serve = [](int argc, char** argv) -> std::optional<int> {
         if (argc == 2 && std::string_view(argv[1]) == "--fake-step") return 42;
         return std::nullopt;

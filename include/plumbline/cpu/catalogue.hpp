@@ -3,11 +3,13 @@
 #define PLUMBLINE_CPU_CATALOGUE_HPP
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/gemm.hpp"
 #include "plumbline/cpu/probe.hpp"
+#include "plumbline/loader/family.hpp"
 #include "plumbline/measure/benchmark.hpp"
 #include "plumbline/measure/host_wake.hpp"
 
@@ -53,12 +55,14 @@ namespace detail {
 
 } // namespace detail
 
-/// The families that this backend can make benchmarks of.
-[[nodiscard]] inline std::vector<measure::family<backend>> catalogue() {
+/// The families that this backend can make benchmarks of; `data` is what those of the DataLoader read.
+[[nodiscard]] inline std::vector<measure::family<backend>> catalogue(loader::inputs data = loader::default_inputs()) {
     const auto make_gemm = [](const std::string& id) {
         return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id));
     };
-    return {{"gemm", make_gemm}, {"probe", detail::make_probe}};
+    loader::family_settings<backend> loading;
+    loading.data = std::move(data);
+    return {{"gemm", make_gemm}, {"probe", detail::make_probe}, loader::family(std::move(loading))};
 }
 
 } // namespace cpu

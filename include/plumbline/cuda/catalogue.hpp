@@ -3,23 +3,30 @@
 #define PLUMBLINE_CUDA_CATALOGUE_HPP
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/gemm.hpp"
+#include "plumbline/cuda/loader_copy.hpp"
 #include "plumbline/cuda/probe.hpp"
+#include "plumbline/loader/family.hpp"
 #include "plumbline/measure/benchmark.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
-/// The families that this backend can make benchmarks of.
-[[nodiscard]] inline std::vector<measure::family<backend>> catalogue() {
+/// The families that this backend can make benchmarks of; `data` is what those of the DataLoader read.
+[[nodiscard]] inline std::vector<measure::family<backend>> catalogue(loader::inputs data = loader::default_inputs()) {
+    loader::family_settings<backend> loading;
+    loading.data = std::move(data);
+    loading.pinned = [](backend&) { return loader_transfer(); };
     return {
         {"gemm",
          [](const std::string& id) { return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id)); }},
         {"probe", [](const std::string& id) { return make_probe(workload::probe::parse(id)); }},
+        loader::family(std::move(loading)),
     };
 }
 

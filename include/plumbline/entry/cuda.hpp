@@ -2,9 +2,11 @@
 #ifndef PLUMBLINE_ENTRY_CUDA_HPP
 #define PLUMBLINE_ENTRY_CUDA_HPP
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <unistd.h>
@@ -25,6 +27,7 @@
 #include "plumbline/environment/nvidia/activity.hpp"
 #include "plumbline/environment/nvidia/device.hpp"
 #include "plumbline/environment/nvidia/ordinal.hpp"
+#include "plumbline/loader/inputs.hpp"
 #include "plumbline/run/driver.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -117,13 +120,16 @@ inline void describe_gpu(plumbline::cuda::backend& on, result::device& into) {
 
 } // namespace detail
 
-/// The GPUs of this machine as run/ sees them.
-[[nodiscard]] inline run::backend_entry<plumbline::cuda::backend> cuda() {
+/// The GPUs of this machine as run/ sees them; `inputs` as for cpu().
+[[nodiscard]] inline run::backend_entry<plumbline::cuda::backend>
+cuda(loader::input_choice inputs = loader::inputs_for) {
     namespace nvidia = environment::nvidia;
     run::backend_entry<plumbline::cuda::backend> made;
     made.name = "cuda";
     made.serve = plumbline::cuda::machine::serve_cold_start; // a cold start is measured in a process of its own
-    made.families = plumbline::cuda::catalogue;
+    made.families = [inputs = std::move(inputs)](const std::filesystem::path& data) {
+        return plumbline::cuda::catalogue(inputs(data));
+    };
     made.open = [](int device) { return std::make_unique<plumbline::cuda::backend>(device); };
     made.start = [](int) {
         const plumbline::cuda::probe::start answer = plumbline::cuda::probe::try_start();

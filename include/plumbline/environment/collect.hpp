@@ -21,6 +21,7 @@
 #include "plumbline/environment/nvidia/gpu.hpp"
 #include "plumbline/environment/nvidia/load.hpp"
 #include "plumbline/environment/process.hpp"
+#include "plumbline/environment/storage.hpp"
 #include "plumbline/environment/variables.hpp"
 #include "plumbline/result/fingerprint.hpp"
 
@@ -36,15 +37,21 @@ namespace environment {
                              std::uint64_t{answer.f_bavail} * answer.f_frsize};
 }
 
+/// This machine without its GPUs, for readers of files alone: nothing of NVIDIA's is loaded.
+[[nodiscard]] inline host this_machine_without_gpus() {
+    host machine;
+    machine.space_of = space_of_path;
+    machine.variables = read_environment_block(machine);
+    return machine;
+}
+
 /// This machine: root "/", the environment block from /proc/self/environ, NVML where it can be loaded. `backend` is
 /// "cuda" or "cpu"; `gpu` the PCI bus id or UUID of the device that is measured. For facts of the build the program
 /// adds `machine.build = PLUMBLINE_BUILD_FACTS;` (binary.hpp).
 [[nodiscard]] inline host this_machine(const std::string& backend, const std::string& gpu = {}) {
-    host machine;
+    host machine = this_machine_without_gpus();
     machine.backend = backend;
     machine.gpu = gpu;
-    machine.space_of = space_of_path;
-    machine.variables = read_environment_block(machine);
     nvidia::loaded_nvml nvml = nvidia::load_nvml();
     machine.nvml = std::move(nvml.api);
     machine.nvml_problem = std::move(nvml.problem);
@@ -69,6 +76,7 @@ namespace environment {
     read_variables(found, machine);
     read_binary(found, machine);
     read_jit_cache(found, machine);
+    if (!machine.data.empty()) read_data_path(found, machine, machine.data);
     nvidia::read_gpu(found, machine);
     return found;
 }

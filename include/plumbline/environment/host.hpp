@@ -47,6 +47,9 @@ struct host {
     std::string backend = "cpu";
     std::string gpu;
 
+    /// Absolute path of the data that are loaded (never recorded itself); empty where there are none.
+    std::string data;
+
     /// What the program was built with, from PLUMBLINE_BUILD_FACTS of binary.hpp; empty where the program did not say.
     scalar_map build;
 

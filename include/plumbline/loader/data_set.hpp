@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "plumbline/loader/records.hpp"
 #include "plumbline/loader/source.hpp"
 #include "plumbline/loader/synthetic_image.hpp"
+#include "plumbline/measure/benchmark.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -34,7 +37,17 @@ struct data_set {
 struct data_provider {
     std::function<std::string()> identity; ///< throws file_error if the user's data are not there
     std::function<data_set(const augmentation&)> open;
+    /// Makes what is not there yet, and tells how far it is; empty where nothing is made. Throws file_error.
+    std::function<void(const measure::listener&)> prepare;
 };
+
+/// A source of the user's that is looked at once, when it is first asked for: listing a large folder takes seconds.
+[[nodiscard]] inline std::function<source()> kept(std::function<source()> look) {
+    return [look = std::move(look), found = std::make_shared<std::optional<source>>()] {
+        if (!*found) *found = look();
+        return **found;
+    };
+}
 
 /// Bytes of files on disk; those that cannot be asked count as none.
 [[nodiscard]] inline std::size_t total_size(const std::vector<std::filesystem::path>& files) {
@@ -66,8 +79,8 @@ inline std::string npy_header(const record_layout& layout) {
            text + '\n';
 }
 
-inline std::filesystem::path make_generated_records(std::size_t samples, const std::filesystem::path& cache,
-                                                    std::size_t threads) {
+inline record_file make_generated_records(std::size_t samples, const std::filesystem::path& cache, std::size_t threads,
+                                          const measure::listener& to = {}) {
     const record_layout layout = generated_layout(samples);
     const std::string name = "records-1-n" + std::to_string(samples);
     const std::size_t total = layout.offset + samples * layout.record_bytes();
@@ -81,29 +94,40 @@ inline std::filesystem::path make_generated_records(std::size_t samples, const s
         });
         write_file(path, file.data(), file.size());
     };
-    return ensure_generated(cache, name, {"records.npy"}, total, 1, make) / "records.npy";
+    return find_layout(ensure_generated(cache, name, {"records.npy"}, total, 1, make, to) / "records.npy");
 }
 
 } // namespace detail
 
-/// Records of a file of the user (.npy, or CIFAR-10 binary for any other ending); a generated .npy of 100 MB, made
-/// once in `cache`, when `file` is empty.
-[[nodiscard]] inline data_provider record_data(const std::filesystem::path& file, const std::filesystem::path& cache,
-                                               std::size_t threads, std::size_t samples = 512) {
-    const auto layout_of = [](const std::filesystem::path& path) {
-        return path.extension() == ".npy" ? npy_layout(path) : cifar10_layout(path);
-    };
+/// A generated .npy file of 100 MB, made once in `cache`.
+[[nodiscard]] inline data_provider generated_records(const std::filesystem::path& cache, std::size_t threads,
+                                                     std::size_t samples = 512) {
     data_provider provider;
-    provider.identity = [=] {
-        if (!file.empty()) return record_file(file, layout_of(file)).identity;
-        return "generated:records-1-n" + std::to_string(samples);
-    };
+    provider.identity = [=] { return "generated:records-1-n" + std::to_string(samples); };
     provider.open = [=](const augmentation& how) {
-        const std::filesystem::path path =
-            file.empty() ? detail::make_generated_records(samples, cache, threads) : file;
-        const record_layout layout = layout_of(path);
-        const source from = record_file(path, layout);
-        return data_set{record_pipeline(from, layout, how), from.files, total_size(from.files), "none"};
+        const record_file made = detail::make_generated_records(samples, cache, threads);
+        const source from = record_files({made});
+        return data_set{record_pipeline(from, made.layout, how), from.files, total_size(from.files), "none"};
+    };
+    provider.prepare = [=](const measure::listener& to) {
+        (void)detail::make_generated_records(samples, cache, threads, to);
+    };
+    return provider;
+}
+
+/// Records of the user's: one file, or those below a folder (list_records).
+[[nodiscard]] inline data_provider record_data(const std::filesystem::path& path) {
+    const auto look = kept([path] {
+        std::vector<record_file> files;
+        for (const std::filesystem::path& each : list_records(path)) files.push_back(find_layout(each));
+        return record_files(files);
+    });
+    data_provider provider;
+    provider.identity = [look] { return look().identity; };
+    provider.open = [look](const augmentation& how) {
+        const source from = look();
+        return data_set{record_pipeline(from, find_layout(from.files.front()).layout, how), from.files,
+                        total_size(from.files), "none"};
     };
     return provider;
 }

@@ -5,9 +5,8 @@
 // The benchmarks `dataloader/...` for any backend:
 //
 //     loader::family_settings<cpu::backend> settings;
-//     settings.machine = environment::this_machine("cpu");
-//     settings.jpeg = loader::jpeg_data("", loader::cache_folder(), 8);   // with libjpeg-turbo; loader/jpeg/data.hpp
-//     catalogue.push_back(loader::family(std::move(settings)));
+//     settings.data.jpeg = loader::jpeg_data("", loader::cache_folder(), 8); // with libjpeg-turbo;
+//     loader/jpeg/data.hpp catalogue.push_back(loader::family(std::move(settings)));
 
 #include <chrono>
 #include <filesystem>
@@ -15,10 +14,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <thread>
 #include <utility>
+#include <vector>
 
+#include "plumbline/environment/collect.hpp"
+#include "plumbline/loader/inputs.hpp"
 #include "plumbline/loader/procedure.hpp"
 #include "plumbline/measure/benchmark.hpp"
 
@@ -29,10 +31,8 @@ namespace loader {
 /// What a program hands to the family. What is left empty makes the benchmarks that need it skipped, with the reason.
 template <class B>
 struct family_settings {
-    environment::host machine;
-    data_provider jpeg; ///< loader/jpeg/data.hpp; empty in a program without libjpeg-turbo
-    data_provider raw = record_data({}, cache_folder(), std::thread::hardware_concurrency());
-    data_provider memory = memory_data(std::thread::hardware_concurrency());
+    environment::host machine = environment::this_machine_without_gpus();
+    inputs data = default_inputs();
     /// Pinned ring and copy to the device; empty: the ring is locked in memory and there is no copy.
     std::function<transfer(B&)> pinned;
     /// A training step of the backend as the consumer of `/train`: called once, gives what is done with each batch.
@@ -48,9 +48,9 @@ public:
     explicit family_state(family_settings<B> settings) : settings_(std::move(settings)) {}
 
     [[nodiscard]] const data_provider& provider(workload::dataloader::source from) const {
-        const data_provider& found = from == workload::dataloader::source::jpeg  ? settings_.jpeg
-                                     : from == workload::dataloader::source::raw ? settings_.raw
-                                                                                 : settings_.memory;
+        const data_provider& found = from == workload::dataloader::source::jpeg  ? settings_.data.jpeg
+                                     : from == workload::dataloader::source::raw ? settings_.data.raw
+                                                                                 : settings_.data.memory;
         return found;
     }
 
@@ -59,7 +59,7 @@ public:
         loader_case one;
         one.what = what;
         one.machine = &settings_.machine;
-        const bool jpeg_missing = what.from == workload::dataloader::source::jpeg && !settings_.jpeg.open;
+        const bool jpeg_missing = what.from == workload::dataloader::source::jpeg && !settings_.data.jpeg.open;
         if (jpeg_missing) {
             throw unsupported_error("this program was built without libjpeg-turbo; install it (Debian and Ubuntu: "
                                     "apt-get install libjpeg-dev), configure and build again");
@@ -83,8 +83,15 @@ private:
         const std::string key = std::to_string(static_cast<int>(what.from)) + '/' +
                                 std::to_string(static_cast<int>(how.type)) + '/' +
                                 std::to_string(static_cast<int>(how.layout)) + '/' + std::to_string(how.size);
+        // What could not be made once is not tried again by every benchmark over it: a full disk stays full.
+        if (const auto failed = failed_.find(what.from); failed != failed_.end()) throw failed->second;
         auto& slot = data_[key];
-        if (!slot) slot = std::make_unique<data_set>(provider(what.from).open(how));
+        try {
+            if (!slot) slot = std::make_unique<data_set>(provider(what.from).open(how));
+        } catch (const file_error& problem) {
+            failed_.emplace(what.from, problem);
+            throw;
+        }
         return *slot;
     }
 
@@ -97,6 +104,7 @@ private:
 
     family_settings<B> settings_;
     std::map<std::string, std::unique_ptr<data_set>> data_;
+    std::map<workload::dataloader::source, file_error> failed_;
     std::map<std::string, std::optional<recommendation>> sweeps_;
 };
 
@@ -117,6 +125,13 @@ template <class B>
         one.how = measure::regime::sustained;
         one.measure = [shared, what](B& on, const measure::budget& time) { return shared->measure(on, what, time); };
         return one;
+    };
+    made.prepare = [shared](const std::vector<std::string>& ids, const measure::listener& to) {
+        std::set<workload::dataloader::source> needed;
+        for (const std::string& id : ids) needed.insert(workload::dataloader::parse(id).from);
+        for (const workload::dataloader::source each : needed) {
+            if (const auto& prepare = shared->provider(each).prepare) prepare(to);
+        }
     };
     return made;
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -111,20 +112,87 @@ inline std::vector<std::size_t> npy_shape(std::string_view text) {
     return layout;
 }
 
-/// Records of one file, read with pread; the file stays open.
-[[nodiscard]] inline source record_file(const std::filesystem::path& path, const record_layout& layout) {
-    const auto file = std::make_shared<const open_file>(path.string());
-    if (!file->is_regular()) throw file_error(path.string(), "cannot read it, or not a regular file");
+/// One file of records and how they lie in it.
+struct record_file {
+    std::filesystem::path path;
+    record_layout layout;
+};
+
+/// The layout of a file by its name: .npy, or CIFAR-10's format for any other ending. Throws file_error.
+[[nodiscard]] inline record_file find_layout(const std::filesystem::path& path) {
+    return {path, path.extension() == ".npy" ? npy_layout(path) : cifar10_layout(path)};
+}
+
+/// Endings of the files that are read as records, those of one kind in a folder: the first kind that there is.
+[[nodiscard]] inline std::vector<std::string> record_endings() {
+    return {".npy", ".bin"};
+}
+
+/// The file itself, or all files of records below a folder, sorted. Throws file_error if there is none.
+[[nodiscard]] inline std::vector<std::filesystem::path> list_records(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) return {path};
+    const std::vector<std::string> kinds = record_endings();
+    const bool first = !detail::find_files(path, {kinds[0]}, 1).empty();
+    return list_files(path, {first ? kinds[0] : kinds[1]});
+}
+
+namespace detail {
+
+/// Opened files of records, in their order.
+struct open_records {
+    struct part {
+        open_file file;
+        std::filesystem::path path;
+        record_layout layout;
+        std::size_t first = 0; ///< number of its first sample
+    };
+    std::vector<part> parts;
+    std::size_t samples = 0;
+
+    explicit open_records(const std::vector<record_file>& files) {
+        for (const record_file& each : files) {
+            const record_layout& one = each.layout;
+            const record_layout& other = files.front().layout;
+            if (one.record_bytes() != other.record_bytes() || one.width != other.width || one.planes != other.planes) {
+                throw file_error(each.path.string(), "its records are not of the shape of those in " +
+                                                         files.front().path.string() + "; give one file of the two");
+            }
+            parts.push_back({open_file(each.path.string()), each.path, one, samples});
+            if (!parts.back().file.is_regular()) {
+                throw file_error(each.path.string(), "cannot read it, or not a regular file");
+            }
+            samples += one.samples;
+        }
+    }
+
+    [[nodiscard]] const part& of(std::size_t sample) const {
+        const auto after = std::upper_bound(parts.begin(), parts.end(), sample,
+                                            [](std::size_t number, const part& one) { return number < one.first; });
+        return *std::prev(after);
+    }
+};
+
+} // namespace detail
+
+/// Records of files that all have the same shape, read with pread; the files stay open. Throws file_error.
+[[nodiscard]] inline source record_files(const std::vector<record_file>& files) {
+    const auto opened = std::make_shared<const detail::open_records>(files);
+    const record_layout& layout = files.front().layout;
     source from;
-    from.samples = layout.samples;
-    from.identity = "records:" + short_hash(std::to_string(layout.samples) + 'x' + std::to_string(layout.width) + 'x' +
+    from.samples = opened->samples;
+    from.identity = "records:" + short_hash(std::to_string(from.samples) + 'x' + std::to_string(layout.width) + 'x' +
                                             std::to_string(layout.height) + (layout.planes ? "planes" : "pixels"));
-    from.files = {path};
-    from.name = [path](std::size_t sample) { return path.string() + " record " + std::to_string(sample); };
-    from.read = [file, layout](work& w) {
-        w.encoded.resize(layout.record_bytes());
-        read_at(file->descriptor(), layout.offset + w.sample * layout.record_bytes(), layout.record_bytes(),
-                w.encoded.data());
+    for (const record_file& each : files) from.files.push_back(each.path);
+    from.name = [opened](std::size_t sample) {
+        const auto& part = opened->of(sample);
+        return part.path.string() + " record " + std::to_string(sample - part.first);
+    };
+    from.read = [opened](work& w) {
+        const auto& part = opened->of(w.sample);
+        const std::size_t bytes = part.layout.record_bytes();
+        w.encoded.resize(bytes);
+        read_at(part.file.descriptor(), part.layout.offset + (w.sample - part.first) * bytes, bytes, w.encoded.data());
     };
     return from;
 }

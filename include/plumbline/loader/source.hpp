@@ -34,22 +34,31 @@ struct source {
     std::vector<std::filesystem::path> files;            ///< to drop from or read into the page cache; may be empty
 };
 
-/// Files below a folder whose names end as given (lower case), sorted, so that the order is that of every machine.
-/// Symbolic links to files are followed. Throws file_error if the folder is missing or has none.
-[[nodiscard]] inline std::vector<std::filesystem::path>
-list_files(const std::filesystem::path& folder, const std::vector<std::string>& endings = {".jpg", ".jpeg"}) {
+namespace detail {
+
+/// ".jpg, .jpeg"
+inline std::string text_of(const std::vector<std::string>& endings) {
+    std::string text;
+    for (const std::string& ending : endings) text += (text.empty() ? "" : ", ") + ending;
+    return text;
+}
+
+/// Up to `most` files below a folder whose names end as given, in the order of the file system. Throws file_error if
+/// the folder is missing.
+inline std::vector<std::filesystem::path> find_files(const std::filesystem::path& folder,
+                                                     const std::vector<std::string>& endings, std::size_t most) {
     namespace fs = std::filesystem;
     std::error_code problem;
     if (!fs::is_directory(folder, problem)) {
-        throw file_error(folder.string(),
-                         problem && problem != std::errc::no_such_file_or_directory
-                             ? "cannot open the folder: " + problem.message()
-                             : "no such folder; expected one with .jpg files, in sub-folders by class");
+        throw file_error(folder.string(), problem && problem != std::errc::no_such_file_or_directory
+                                              ? "cannot open the folder: " + problem.message()
+                                              : "no such folder; expected one with files ending in " +
+                                                    text_of(endings) + ", in sub-folders by class");
     }
     std::vector<fs::path> found;
     const auto options = fs::directory_options::skip_permission_denied;
-    for (fs::recursive_directory_iterator at(folder, options, problem), end; !problem && at != end;
-         at.increment(problem)) {
+    for (fs::recursive_directory_iterator at(folder, options, problem), end;
+         !problem && at != end && found.size() < most; at.increment(problem)) {
         std::string ending = at->path().extension().string();
         std::transform(ending.begin(), ending.end(), ending.begin(),
                        [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -58,10 +67,23 @@ list_files(const std::filesystem::path& folder, const std::vector<std::string>& 
         if (!at->is_directory(ignored)) found.push_back(at->path());
     }
     if (problem) throw file_error(folder.string(), "cannot list the folder: " + problem.message());
+    return found;
+}
+
+} // namespace detail
+
+/// Endings of the files that are read as images.
+[[nodiscard]] inline std::vector<std::string> image_endings() {
+    return {".jpg", ".jpeg"};
+}
+
+/// Files below a folder whose names end as given (lower case), sorted, so that the order is that of every machine.
+/// Symbolic links to files are followed. Throws file_error if the folder is missing or has none.
+[[nodiscard]] inline std::vector<std::filesystem::path>
+list_files(const std::filesystem::path& folder, const std::vector<std::string>& endings = image_endings()) {
+    auto found = detail::find_files(folder, endings, static_cast<std::size_t>(-1));
     if (found.empty()) {
-        std::string wanted;
-        for (const std::string& ending : endings) wanted += (wanted.empty() ? "" : ", ") + ending;
-        throw file_error(folder.string(), "holds no image; expected files ending in " + wanted);
+        throw file_error(folder.string(), "holds no image; expected files ending in " + detail::text_of(endings));
     }
     std::sort(found.begin(), found.end());
     return found;

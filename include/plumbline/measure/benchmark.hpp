@@ -126,12 +126,22 @@ template <class K, class B>
     return erased;
 }
 
+/// Says to people what is going on outside of measuring. Both functions may be called from any thread.
+struct listener {
+    std::function<void(const std::string&)> step; ///< what is being done right now
+    std::function<void(const std::string&)> note; ///< a remark that stays
+};
+
 /// A family of benchmarks that a backend can make from ids. `make` throws usage_error when the id, whose first part
 /// is the family's name, does not parse.
 template <class B>
 struct family {
     std::string name; ///< first part of its ids: "gemm", "probe", ...
     std::function<benchmark<B>(const std::string& id)> make;
+
+    /// Makes what benchmarks with these ids need on disk, before a device is opened. May be empty. What it cannot
+    /// make it throws as plumbline::error; then those benchmarks fail for the same reason when they are run.
+    std::function<void(const std::vector<std::string>& ids, const listener& to)> prepare = {};
 };
 
 } // namespace measure

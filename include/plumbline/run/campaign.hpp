@@ -139,6 +139,7 @@ private:
         auto saved = std::chrono::steady_clock::now();
         const std::size_t done_before = done_;
         const session_end end = run_session(how, plan, on.target, signals_, [&](const session_event& event) {
+            if (!event.note.empty()) return out_.note(event.note);
             if (event.begins) {
                 out_.begin(event.id, round + 1, planned_, done_, all_, left_s());
                 return;

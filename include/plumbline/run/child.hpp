@@ -84,10 +84,12 @@ public:
     session_child(const driver& on, const options& how, environment::host machine)
         : driver_(on), how_(how), machine_(std::move(machine)), plan_(json::load(how.child.plan)) {}
 
-    /// Runs it. Lines to the parent: "begin ID", "done STATUS SECONDS ID". Throws what opening the device throws.
+    /// Runs it. Lines to the parent: "begin ID", "done STATUS SECONDS ID", "note TEXT". Throws what opening the device
+    /// throws.
     void run() {
         prepare();
-        opened_backend device = driver_.open(how_.device.value_or(0));
+        make_data();
+        opened_backend device = driver_.open(how_.device.value_or(0), how_.data);
         device.describe(made_.device);
         session().state[start_state::opened] = true;
         measure::hooks hooks = device.hooks(machine_);
@@ -139,6 +141,15 @@ private:
         made_.sessions.push_back(std::move(mine));
         read_environment(nullptr);
         save();
+    }
+
+    /// Data that benchmarks read, before the device is opened. What cannot be made is the failure of the benchmarks
+    /// that need it, and said there.
+    void make_data() const {
+        const int fd = how_.child.progress_fd;
+        const measure::listener parent{[fd](const std::string& text) { tell_parent(fd, "begin " + text); },
+                                       [fd](const std::string& text) { tell_parent(fd, "note " + text); }};
+        (void)driver_.prepare(how_.data, plan_.sessions.at(0).order, parent);
     }
 
     /// Reads the environment anew. State stays what it was before the device was opened: what this session itself

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -27,7 +28,7 @@ namespace detail {
 struct raw_options {
     std::string baseline, compare, check, control, device = "0", format = "text";
     std::string google_filter, google_list, google_format, google_out_format = "json";
-    std::string predict, planted;
+    std::string predict, planted, data;
     bool confirm = false, fingerprint = false, self_test = false, list = false, version = false;
     std::size_t sessions = 0;
     double time_budget_s = 0;
@@ -69,6 +70,8 @@ inline void add_choices(CLI::App& app, options& into, raw_options& raw) {
     app.add_option("--filter", into.filter, "only ids that match; -REGEX: only those that do not")
         ->option_text("=REGEX");
     app.add_option("--backend", into.backend, "auto, cuda or cpu")->option_text("=NAME");
+    app.add_option("--data", raw.data, "folder of images, or .npy or CIFAR-10 records, for the DataLoader")
+        ->option_text("=DIR|FILE");
     app.add_option("--device", raw.device, "device number, or all")->option_text("=N|all");
     app.add_option("--sessions", raw.sessions, "process starts to measure in (default 5; plain runs 3)")
         ->option_text("=K");
@@ -226,6 +229,12 @@ inline std::optional<int> parsed_device(const std::string& text) {
     return std::stoi(text);
 }
 
+/// Absolute, since sessions may be started by another program in another folder.
+inline std::filesystem::path parsed_data(const std::string& text) {
+    if (text.empty()) throw usage_error("--data= names nothing; give a folder of images or a file of records");
+    return std::filesystem::absolute(text).lexically_normal();
+}
+
 /// Checks the options against each other.
 inline void check_together(const CLI::App& app, const options& o, const raw_options& raw) {
     const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
@@ -305,6 +314,7 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     into.file = into.what == action::control ? raw.control : into.what == action::compare ? raw.compare : raw.baseline;
     if (!into.filter.empty()) detail::check_filter(into.filter.substr(into.filter[0] == '-' ? 1 : 0));
     into.device = detail::parsed_device(raw.device);
+    if (app.get_option("--data")->count() > 0) into.data = detail::parsed_data(raw.data);
     if (raw.sessions != 0) into.sessions = raw.sessions;
     if (raw.time_budget_s != 0) into.time_budget_s = raw.time_budget_s;
     if (!raw.planted.empty()) into.planted = detail::planted_of(raw.planted);

@@ -119,6 +119,7 @@ struct context {
     how.backend = in.on.name;
     how.device = device;
     how.budget_s = budget_s;
+    how.data = in.how.data;
     how.silence = silence_limit(in.variables, budget_s);
     return how;
 }

@@ -2,8 +2,11 @@
 #ifndef PLUMBLINE_RUN_DRIVER_HPP
 #define PLUMBLINE_RUN_DRIVER_HPP
 
+#include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -45,7 +48,10 @@ inline constexpr const char* all_reduce = "all_reduce";
 template <measure::backend B>
 struct backend_entry {
     std::string name; ///< "cuda", "cpu", ...; what --backend= takes and every result carries
-    std::function<std::vector<measure::family<B>>()> families;
+
+    /// What this backend can make benchmarks of. `data` is what --data names, or empty; throws file_error when it
+    /// cannot be used. Called in the parent too.
+    std::function<std::vector<measure::family<B>>(const std::filesystem::path& data)> families;
 
     /// Answers when this program started itself for one step of a measurement (a cold start): the exit code, or nothing
     /// for an ordinary start. Called before anything else of the program. May be empty.
@@ -95,14 +101,23 @@ struct opened_backend {
     std::function<measure::hooks(const environment::host&)> hooks;
 };
 
+/// The description of a benchmark by its id.
+using finder = std::function<workload::description(const std::string& id)>;
+
 /// A backend with its types erased.
 struct driver {
     std::string name;
 
-    /// The description of an id; usage_error when its family is known here and it does not parse, and
+    /// A function that gives the description of an id when the user's data are `data` (may be empty; file_error when
+    /// they cannot be used). It throws usage_error when the id's family is known here and it does not parse, and
     /// unsupported_error when this backend has no such family.
-    std::function<workload::description(const std::string& id)> find;
-    std::function<opened_backend(int device)> open;
+    std::function<finder(const std::filesystem::path& data)> find;
+    std::function<opened_backend(int device, const std::filesystem::path& data)> open;
+
+    /// Makes what benchmarks need on disk (measure::family::prepare) and returns what could not be made.
+    std::function<std::vector<std::string>(const std::filesystem::path& data, const std::vector<std::string>& ids,
+                                           const measure::listener& to)>
+        prepare;
     std::function<start_report(int device)> start;
     std::function<result::device(const environment::host&, int device)> identify;
     std::function<std::vector<int>(const environment::host&)> devices;
@@ -154,8 +169,26 @@ template <measure::backend B>
 }
 
 template <measure::backend B>
-[[nodiscard]] opened_backend open_erased(const backend_entry<B>& entry, int number) {
-    auto device = std::make_shared<open_device<B>>(entry.open(number), entry.families());
+[[nodiscard]] std::vector<std::string> prepare_all(const std::vector<measure::family<B>>& families,
+                                                   const std::vector<std::string>& ids, const measure::listener& to) {
+    std::vector<std::string> problems;
+    for (const measure::family<B>& each : families) {
+        std::vector<std::string> own;
+        std::copy_if(ids.begin(), ids.end(), std::back_inserter(own),
+                     [&](const std::string& id) { return workload::family_of(id) == each.name; });
+        if (!each.prepare || own.empty()) continue;
+        try {
+            each.prepare(own, to);
+        } catch (const error& e) {
+            problems.emplace_back(e.what());
+        }
+    }
+    return problems;
+}
+
+template <measure::backend B>
+[[nodiscard]] opened_backend open_erased(const backend_entry<B>& entry, int number, const std::filesystem::path& data) {
+    auto device = std::make_shared<open_device<B>>(entry.open(number), entry.families(data));
     opened_backend made;
     made.measure = [device, name = entry.name](const std::string& id, const measure::options& how,
                                                const std::optional<double>& planted) {
@@ -189,10 +222,16 @@ template <measure::backend B>
     made.machine = entry.machine;
     made.devices = entry.devices ? entry.devices : [](const environment::host&) { return std::vector<int>{0}; };
     made.start = entry.start ? entry.start : [](int) { return start_report{}; };
-    made.find = [families = entry.families, name = entry.name](const std::string& id) {
-        return detail::make_by_id(families(), name, id).what;
+    made.find = [families = entry.families, name = entry.name](const std::filesystem::path& data) -> finder {
+        return [all = families(data), name](const std::string& id) { return detail::make_by_id(all, name, id).what; };
     };
-    made.open = [entry = std::move(entry)](int device) { return detail::open_erased(entry, device); };
+    made.prepare = [families = entry.families](const std::filesystem::path& data, const std::vector<std::string>& ids,
+                                               const measure::listener& to) {
+        return detail::prepare_all(families(data), ids, to);
+    };
+    made.open = [entry = std::move(entry)](int device, const std::filesystem::path& data) {
+        return detail::open_erased(entry, device, data);
+    };
     return made;
 }
 

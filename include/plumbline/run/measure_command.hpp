@@ -56,9 +56,10 @@ struct measured_run {
     const std::string name = in.how.suite.empty() ? default_suite : in.how.suite;
     const workload::suite suite = find_suite(name, in.settings.suites);
     chosen made = select(suite.of(in.on.name), name, in.how.filter);
+    const finder find = in.on.find(in.how.data);
     for (const std::string& id : made.ids) {
         try {
-            (void)in.on.find(id);
+            (void)find(id);
         } catch (const unsupported_error&) {
             // Another backend's family: a skipped result with the reason.
         }
@@ -161,7 +162,7 @@ namespace detail {
 
 /// What earlier runs of this device say about times; the existing file knows best.
 [[nodiscard]] inline forecast learn_times(const context& in, const target_device& device, const measure_plan& plan) {
-    forecast times(plan.budget_s, in.on.find);
+    forecast times(plan.budget_s, in.on.find(in.how.data));
     std::vector<std::filesystem::path> files = finished_runs(in.folder(), device.device, 1);
     files.push_back(baseline_path(in.folder(), device.device));
     files.push_back(plan.target);

@@ -51,6 +51,7 @@ struct options {
     std::string suite;  ///< "quick", "standard", "full" or a file; empty: the default of the action
     std::string filter; ///< regular expression; a leading '-' selects what does not match
     std::string backend = "auto";
+    std::filesystem::path data;          ///< --data=: the user's images or records, absolute; empty: generated ones
     std::optional<int> device = 0;       ///< empty: all
     std::optional<std::size_t> sessions; ///< empty: the default of the action
     std::optional<double> time_budget_s;

@@ -79,7 +79,9 @@ namespace detail {
                     "error 6 this program has no backend '" + how.backend + "' (it has: " + names_of(drivers) + ")");
         return exit_code::precondition;
     }
-    return run_child(*on, how, machine_of(*on, how.device.value_or(0)));
+    environment::host machine = machine_of(*on, how.device.value_or(0));
+    machine.data = how.data.string();
+    return run_child(*on, how, std::move(machine));
 }
 
 [[nodiscard]] inline progress::style progress_style(const options& how) {

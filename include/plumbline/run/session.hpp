@@ -34,6 +34,7 @@ struct launcher {
     std::optional<double> finish_s;    ///< see child_options::finish_s
     std::string inspect;               ///< see child_options::inspect
     std::optional<double> planted;     ///< see child_options::planted
+    std::filesystem::path data;        ///< see options::data
     std::chrono::seconds silence{120}; ///< a child that says nothing for so long is stopped
 };
 
@@ -51,6 +52,7 @@ struct session_end {
 struct session_event {
     bool begins = false; ///< benchmark `id` is beginning; else it is done
     std::string id;
+    std::string note;     ///< a remark for people; nothing begins or is done then
     bool skipped = false; ///< only when done
     double seconds = 0;   ///< only when done
 };
@@ -88,6 +90,7 @@ struct session_files {
     if (how.finish_s) arguments.push_back("--session-finish=" + std::to_string(*how.finish_s));
     if (!how.inspect.empty()) arguments.push_back("--session-inspect=" + how.inspect);
     if (how.planted) arguments.push_back("--session-planted=" + std::to_string(*how.planted));
+    if (!how.data.empty()) arguments.push_back("--data=" + how.data.string());
     return arguments;
 }
 
@@ -119,14 +122,19 @@ private:
     void hear(const std::string& line, session_end& end) {
         if (line.rfind("begin ", 0) == 0) {
             running_ = line.substr(6);
-            tell_({true, running_, false, 0});
+            tell_({true, running_, {}, false, 0});
         } else if (line.rfind("done ", 0) == 0) {
             const std::size_t second = line.find(' ', 5);
             const std::size_t third = second == std::string::npos ? second : line.find(' ', second + 1);
             if (third == std::string::npos) return;
             running_.clear();
-            tell_({false, line.substr(third + 1), line.compare(5, second - 5, "skipped") == 0,
+            tell_({false,
+                   line.substr(third + 1),
+                   {},
+                   line.compare(5, second - 5, "skipped") == 0,
                    std::strtod(line.c_str() + second, nullptr)});
+        } else if (line.rfind("note ", 0) == 0) {
+            tell_({false, {}, line.substr(5), false, 0});
         } else if (line.rfind("error ", 0) == 0) {
             char* text = nullptr;
             end.code = static_cast<exit_code>(std::strtol(line.c_str() + 6, &text, 10));

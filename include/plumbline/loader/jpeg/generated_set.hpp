@@ -33,9 +33,9 @@ struct generated_set {
     }
 };
 
-/// The folder of a set, made on first use (ensure_generated). Throws file_error.
-[[nodiscard]] inline std::filesystem::path make_generated_set(const generated_set& what,
-                                                              const std::filesystem::path& cache, std::size_t threads) {
+/// The folder of a set, made on first use (ensure_generated), which `to` hears of. Throws file_error.
+inline std::filesystem::path make_generated_set(const generated_set& what, const std::filesystem::path& cache,
+                                                std::size_t threads, const measure::listener& to = {}) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < what.samples; ++i) {
         char text[64];
@@ -43,14 +43,14 @@ struct generated_set {
         names.emplace_back(text);
     }
     const std::uintmax_t expected = what.samples * what.width * what.height / 2;
-    return ensure_generated(cache, what.name(), names, expected, threads,
-                            [&](const std::filesystem::path& path, std::size_t i) {
-                                const auto pixels = synthetic_image(what.width, what.height, what.seed, i);
-                                jpeg_encoding how;
-                                how.quality = what.quality;
-                                const auto file = encode_jpeg(pixels.data(), what.width, what.height, how);
-                                write_file(path, file.data(), file.size());
-                            });
+    const auto make = [&](const std::filesystem::path& path, std::size_t i) {
+        const auto pixels = synthetic_image(what.width, what.height, what.seed, i);
+        jpeg_encoding how;
+        how.quality = what.quality;
+        const auto file = encode_jpeg(pixels.data(), what.width, what.height, how);
+        write_file(path, file.data(), file.size());
+    };
+    return ensure_generated(cache, what.name(), names, expected, threads, make, to);
 }
 
 } // namespace loader
