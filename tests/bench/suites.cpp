@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumbline/json/suite.hpp"
+#include "plumbline/workload/dataloader.hpp"
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/id.hpp"
 #include "plumbline/workload/layernorm.hpp"
@@ -43,7 +44,8 @@ TEST_CASE("every id of every suite is one that its family makes") {
                 if (family == "gemm") CHECK_NOTHROW((void)workload::gemm::parse(id));
                 if (family == "probe") CHECK_NOTHROW((void)workload::probe::parse(id));
                 if (family == "layernorm") CHECK_NOTHROW((void)workload::layernorm::parse(id));
-                const std::set<std::string> known{"gemm", "layernorm", "probe"};
+                if (family == "dataloader") CHECK_NOTHROW((void)workload::dataloader::parse(id));
+                const std::set<std::string> known{"dataloader", "gemm", "layernorm", "probe"};
                 CHECK(known.count(family) == 1);
             }
         }
@@ -62,14 +64,18 @@ TEST_CASE("quick is part of standard, standard of full; each fits its time") {
     }
 }
 
-TEST_CASE("the standard suite has the probes and GEMMs that the design names") {
+TEST_CASE("the standard suite has as many of each family as the design names, and a DataLoader without a GPU") {
     const workload::suite standard = load("standard");
-    std::set<std::string> families;
-    std::size_t probes = 0, gemms = 0;
-    for (const std::string& id : standard.of("cuda")) {
-        probes += workload::family_of(id) == "probe" ? 1 : 0;
-        gemms += workload::family_of(id) == "gemm" ? 1 : 0;
+    const auto count = [&](const char* backend, const char* family) {
+        const auto& ids = standard.of(backend);
+        return std::count_if(ids.begin(), ids.end(),
+                             [&](const std::string& id) { return workload::family_of(id) == family; });
+    };
+    CHECK(count("cuda", "probe") == 12);
+    CHECK(count("cuda", "gemm") == 12);
+    CHECK(count("cpu", "dataloader") == 6);
+    for (const char* id : {"dataloader/jpeg/w1p2", "dataloader/jpeg/whalfp2", "dataloader/jpeg/wallp2",
+                           "dataloader/jpeg/wbestp2", "dataloader/raw/whalfp2"}) {
+        CHECK(holds(standard.of("cpu"), {id}));
     }
-    CHECK(probes == 12);
-    CHECK(gemms == 12);
 }
