@@ -47,10 +47,10 @@ TEST_CASE("numbers do not follow the locale and hold the largest values") {
 }
 
 TEST_CASE("implementations are reduced to what differs") {
-    CHECK(report::implementation_change("cudnn/A/eng38/k2=1", "cudnn/A/eng0/k2=1") == "eng38 -> eng0");
-    CHECK(report::implementation_change("a/b", "a/b/c") == "(none) -> c");
-    CHECK(report::implementation_change("x", "y") == "x -> y");
-    CHECK(report::implementation_change("a/a", "a") == "a -> (none)");
+    CHECK(compare::implementation_change("cudnn/A/eng38/k2=1", "cudnn/A/eng0/k2=1") == "eng38 -> eng0");
+    CHECK(compare::implementation_change("a/b", "a/b/c") == "(none) -> c");
+    CHECK(compare::implementation_change("x", "y") == "x -> y");
+    CHECK(compare::implementation_change("a/a", "a") == "a -> (none)");
 }
 
 TEST_CASE("the change is that of the metric, its sign included") {

@@ -40,6 +40,8 @@ enum class mechanism {
     link_lower,             ///< the PCIe link runs below what it did
     pages_remote,           ///< memory lies on another node than before
     code_compiled_anew,     ///< the driver compiles PTX where the binary had machine code
+    decode_slower,          ///< decoding an item takes more time than before
+    read_slower,            ///< reading an item takes more time than before
     memory_faults,          ///< the device's memory has reported errors
 };
 
@@ -118,7 +120,7 @@ struct explanation {
 };
 
 /// Names of the mechanisms in files and tables.
-inline constexpr std::array<std::pair<mechanism, const char*>, 24> mechanism_names{{
+inline constexpr std::array<std::pair<mechanism, const char*>, 26> mechanism_names{{
     {mechanism::implementation_changed, "implementation_changed"},
     {mechanism::library_replaced, "library_replaced"},
     {mechanism::instruction_set_lower, "instruction_set_lower"},
@@ -142,6 +144,8 @@ inline constexpr std::array<std::pair<mechanism, const char*>, 24> mechanism_nam
     {mechanism::link_lower, "link_lower"},
     {mechanism::pages_remote, "pages_remote"},
     {mechanism::code_compiled_anew, "code_compiled_anew"},
+    {mechanism::decode_slower, "decode_slower"},
+    {mechanism::read_slower, "read_slower"},
     {mechanism::memory_faults, "memory_faults"},
 }};
 

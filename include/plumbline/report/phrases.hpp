@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plumbline/compare/comparison.hpp"
+#include "plumbline/compare/implementation.hpp"
 #include "plumbline/report/format.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -69,49 +70,12 @@ namespace report {
     return text + " [" + fixed(100 * low, decimals) + ", " + fixed(100 * high, decimals) + ']';
 }
 
-namespace detail {
-
-[[nodiscard]] inline std::vector<std::string_view> split_path(std::string_view text) {
-    std::vector<std::string_view> parts;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find('/', begin), text.size());
-        parts.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    return parts;
-}
-
-/// The parts of `all` from which `common_head` at the front and `common_tail` at the end are taken away.
-[[nodiscard]] inline std::string join_middle(const std::vector<std::string_view>& all, std::size_t common_head,
-                                             std::size_t common_tail) {
-    std::string text;
-    for (std::size_t i = common_head; i + common_tail < all.size(); ++i) {
-        text += (text.empty() ? "" : "/") + std::string(all[i]);
-    }
-    return text;
-}
-
-} // namespace detail
-
-/// Two implementations reduced to the parts that differ: "eng38 -> eng0" for "cudnn/A/eng38/k2" and "cudnn/A/eng0/k2".
-[[nodiscard]] inline std::string implementation_change(const std::string& from, const std::string& to) {
-    const auto a = detail::split_path(from);
-    const auto b = detail::split_path(to);
-    const std::size_t shorter = std::min(a.size(), b.size());
-    std::size_t head = 0;
-    while (head < shorter && a[head] == b[head]) ++head;
-    std::size_t tail = 0;
-    while (head + tail < shorter && a[a.size() - 1 - tail] == b[b.size() - 1 - tail]) ++tail;
-    const std::string before = detail::join_middle(a, head, tail);
-    const std::string after = detail::join_middle(b, head, tail);
-    return printable((before.empty() ? "(none)" : before) + " -> " + (after.empty() ? "(none)" : after));
-}
-
 /// The change of implementation of a finding, or "" where the same ran on both sides.
 [[nodiscard]] inline std::string implementation_change(const compare::finding& what) {
     if (!what.has(compare::marker::implementation_changed)) return {};
     if (what.base.implementations.empty() || what.candidate.implementations.empty()) return {};
-    return implementation_change(what.base.implementations.front().name, what.candidate.implementations.front().name);
+    return printable(compare::implementation_change(what.base.implementations.front().name,
+                                                    what.candidate.implementations.front().name));
 }
 
 /// "clock accounts for +6.1 %, cycles for +2.0 %": a slowdown taken apart. Positive is slower in both: a lower clock,
