@@ -45,7 +45,7 @@ plumbline_headers() {
         [ -n "$folder" ] && include+=(-isystem "$folder/include" -isystem "$folder")
     done
     for name in nlohmann/json.hpp CLI/CLI.hpp oneapi/dnnl/dnnl_version.h jpeglib.h doctest/doctest.h \
-        benchmark/benchmark.h valijson/schema.hpp; do
+        benchmark/benchmark.h valijson/schema.hpp boost/context/fiber.hpp; do
         printf '#if __has_include(<%s>)\nhave <%s>\n#endif\n' "$name" "$name"
     done | "$plumbline_cxx" "${include[@]}" -std=c++20 -x c++ -E -P - 2>/dev/null
 }
@@ -83,6 +83,8 @@ plumbline_missing() {
     [[ $headers == *doctest* ]] || plumbline_required+=(doctest-dev)
     [[ $headers == *benchmark* ]] || plumbline_optional+=(libbenchmark-dev)
     [[ $headers == *valijson* ]] || plumbline_optional+=(libvalijson-dev)
+    # Fibers for the emulation of CUDA kernels, which also needs the toolkit's headers.
+    [[ $headers == *boost* || -z "$(plumbline_nvcc)" ]] || plumbline_optional+=(libboost-context-dev)
     [ -x /usr/bin/python3 ] || plumbline_optional+=(python3)
     /usr/bin/python3 -c 'import jsonschema' 2>/dev/null || plumbline_optional+=(python3-jsonschema)
     /usr/bin/python3 -c 'import PIL' 2>/dev/null || plumbline_optional+=(python3-pil)

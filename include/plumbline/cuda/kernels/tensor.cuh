@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "plumbline/cuda/error.hpp"
 #include "plumbline/cuda/kernels.hpp"
+#include "plumbline/cuda/launch.cuh"
 #include "plumbline/workload/number.hpp"
 #include "plumbline/workload/random.hpp"
 #include "plumbline/workload/verify.hpp"
@@ -122,8 +122,8 @@ __global__ void hash(const std::uint16_t* data, std::uint64_t count, std::uint64
 namespace detail {
 
 /// Enough blocks to fill any device; the kernels loop over the rest.
-inline unsigned blocks_for(std::uint64_t count) {
-    return static_cast<unsigned>(std::clamp<std::uint64_t>((count + 255) / 256, 1, 4096));
+inline launch_shape shape_for(std::uint64_t count) {
+    return {static_cast<unsigned>(std::clamp<std::uint64_t>((count + 255) / 256, 1, 4096)), 256};
 }
 
 struct projection_plan {
@@ -151,19 +151,16 @@ inline projection_plan plan_projection(const workload::matrix_view& view) {
 
 void fill_normal(cudaStream_t on, void* data, storage as, std::uint64_t count, std::uint64_t seed) {
     if (as == storage::int32) throw error("fill_normal: int32 is not an input type");
-    device::fill_normal<<<detail::blocks_for(count), 256, 0, on>>>(data, as, count, seed);
-    check_launch("fill_normal");
+    launch("fill_normal", device::fill_normal, detail::shape_for(count), on, data, as, count, seed);
 }
 
 void count_unwritten(cudaStream_t on, const void* data, storage as, std::uint64_t count, std::uint64_t* bad) {
-    device::count_unwritten<<<detail::blocks_for(count), 256, 0, on>>>(data, as, count, bad);
-    check_launch("count_unwritten");
+    launch("count_unwritten", device::count_unwritten, detail::shape_for(count), on, data, as, count, bad);
 }
 
 void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* where, std::uint64_t count,
             double* values) {
-    device::gather<<<detail::blocks_for(count), 256, 0, on>>>(data, as, where, count, values);
-    check_launch("gather");
+    launch("gather", device::gather, detail::shape_for(count), on, data, as, where, count, values);
 }
 
 void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
@@ -180,9 +177,8 @@ void project(cudaStream_t on, const void* data, storage as, const workload::matr
 }
 
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum) {
-    device::hash<<<detail::blocks_for(bytes / 2), 256, 0, on>>>(static_cast<const std::uint16_t*>(data), bytes / 2,
-                                                                sum);
-    check_launch("hash");
+    launch("hash", device::hash, detail::shape_for(bytes / 2), on, static_cast<const std::uint16_t*>(data), bytes / 2,
+           sum);
 }
 
 } // namespace cuda::kernels

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for the header of the same name where kernels are compiled by a host compiler.
+#ifndef PLUMBLINE_CUDA_LAUNCH_CUH
+#define PLUMBLINE_CUDA_LAUNCH_CUH
+
+#include <tuple>
+
+#include "emulation.hpp"
+#include "plumbline/cuda/error.hpp"
+#include "plumbline/cuda/launch_shape.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace cuda {
+
+inline unsigned char* dynamic_shared() {
+    return emulation::dynamic_shared();
+}
+
+/// Runs the whole grid before it returns; throws emulation::fault.
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), const launch_shape& shape, cudaStream_t,
+            Arguments... arguments) {
+    const std::tuple<Parameters...> values(arguments...);
+    emulation::run(name, shape.grid, shape.block, shape.shared_bytes, [&] { std::apply(kernel, values); });
+}
+
+} // namespace cuda
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
