@@ -48,7 +48,18 @@
 #include "plumbline/result/reading.hpp"
 #include "plumbline/result/result.hpp"
 
+#include "plumbline/training/batch.hpp"
+#include "plumbline/training/bottleneck.hpp"
+#include "plumbline/training/convolution.hpp"
+#include "plumbline/training/host_operations.hpp"
+#include "plumbline/training/invariants.hpp"
 #include "plumbline/training/loss_scaler.hpp"
+#include "plumbline/training/parameters.hpp"
+#include "plumbline/training/products.hpp"
+#include "plumbline/training/step.hpp"
+#include "plumbline/training/step_control.hpp"
+#include "plumbline/training/transformer.hpp"
+#include "plumbline/training/value.hpp"
 
 #include "plumbline/measure/benchmark.hpp"
 #include "plumbline/measure/burst.hpp"
