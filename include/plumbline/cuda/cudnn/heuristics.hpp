@@ -70,22 +70,16 @@ struct candidate {
     std::int64_t candidates = 0; ///< length of that list
 };
 
-/// The engines of one list that satisfy `wanted`, best estimate first; each of the others adds a line to `refused`.
+/// The engines of one list and what they are, best estimate first.
 [[nodiscard]] inline std::vector<candidate> candidates(const descriptor& graph, heuristic mode,
-                                                       const requirements& wanted, std::vector<std::string>& refused,
                                                        const descriptor& device = {}) {
     const std::vector<descriptor> configs = engine_configs(graph, mode, device);
-    std::vector<candidate> taken;
+    std::vector<candidate> listed;
     for (std::size_t i = 0; i < configs.size(); ++i) {
-        candidate each{configs[i], read_facts(configs[i]), mode, static_cast<std::int64_t>(i),
-                       static_cast<std::int64_t>(configs.size())};
-        const std::string why = refusal(each.facts, wanted);
-        if (why.empty())
-            taken.push_back(std::move(each));
-        else
-            refused.push_back(engine_tag(each.facts) + " " + why);
+        listed.push_back({configs[i], read_facts(configs[i]), mode, static_cast<std::int64_t>(i),
+                          static_cast<std::int64_t>(configs.size())});
     }
-    return taken;
+    return listed;
 }
 
 /// The engine configuration that `facts` names, for replaying a recorded plan; throws unsupported_error or cuda_error

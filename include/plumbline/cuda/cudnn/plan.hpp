@@ -56,21 +56,23 @@ first_plans(const descriptor& graph, const target& to, const requirements& wante
     std::vector<plan> plans;
     std::vector<std::string> passed_over;
     for (heuristic mode : lists) {
-        for (const candidate& each : candidates(graph, mode, wanted, passed_over, to.device)) {
+        for (const candidate& each : candidates(graph, mode, to.device)) {
             if (plans.size() == count) break;
-            try {
-                plan made = build(each, to);
-                // The plan knows its workspace exactly, the engine only foresees it.
-                if (made.workspace_bytes <= wanted.workspace_limit) {
+            std::string why = refusal(each.facts, wanted);
+            if (why.empty()) {
+                try {
+                    plan made = build(each, to);
+                    // The engine foresees its workspace, the plan knows it.
+                    candidate exact = each;
+                    exact.facts.workspace_bytes = made.workspace_bytes;
+                    why = refusal(exact.facts, wanted);
                     made.passed_over = passed_over;
-                    plans.push_back(std::move(made));
-                } else {
-                    passed_over.push_back(engine_tag(each.facts) + " needs a workspace of " +
-                                          std::to_string(made.workspace_bytes) + " bytes");
+                    if (why.empty()) plans.push_back(std::move(made));
+                } catch (const error& failure) {
+                    why = std::string("cannot be built: ") + failure.what();
                 }
-            } catch (const error& failure) {
-                passed_over.push_back(engine_tag(each.facts) + " cannot be built: " + failure.what());
             }
+            if (!why.empty()) passed_over.push_back(engine_tag(each.facts) + ' ' + why);
         }
         if (!plans.empty()) return plans;
     }
@@ -115,8 +117,15 @@ template <class T>
 
 } // namespace detail
 
-/// The plan that describe() told of, built again for the same graph. Its place in today's lists is not known.
+/// The plan that describe() told of, built again for the same graph. Its place in today's lists is not known. Throws
+/// unsupported_error where it was recorded with another version, whose numbers name other engines.
 [[nodiscard]] inline plan rebuild(const descriptor& graph, const target& to, const result::evidence& recorded) {
+    const auto there = detail::part<std::int64_t>(recorded, "cudnn_version");
+    const auto here = static_cast<std::int64_t>(cudnnGetVersion());
+    if (there != here) {
+        throw unsupported_error("the plan was recorded with cuDNN " + std::to_string(there) + ", this is " +
+                                std::to_string(here) + ", where its numbers name other engines");
+    }
     candidate same;
     same.facts.engine = detail::part<std::int64_t>(recorded, "engine");
     const auto& text = detail::part<std::string>(recorded, "knobs");
