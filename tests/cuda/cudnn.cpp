@@ -218,6 +218,11 @@ TEST_CASE("another architecture is answered for too, and nonsense is refused wit
     const result::evidence there = predict(ampere, workload::conv::parse(first_layer));
     CHECK(there.implementation != predicted(first_layer).implementation);
     CHECK(part<bool>(there, "tensor_cores"));
+    // What a descriptor says of itself describes the same device: so it is with a real one's in a baseline.
+    const std::string own_words = device_properties(h200()).text(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+    CHECK(own_words.find("NVIDIA H200") != std::string::npos);
+    CHECK(own_words.find('\0') == std::string::npos);
+    CHECK(predict(own_words, workload::conv::parse(first_layer)) == predicted(first_layer));
     CHECK_THROWS_WITH_AS(static_cast<void>(device_properties("{}")), doctest::Contains("maxGridSize"), error);
     CHECK_THROWS_AS(static_cast<void>(device_properties("")), error);
 }

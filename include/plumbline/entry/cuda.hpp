@@ -19,6 +19,7 @@
 #include "plumbline/cuda/kernels.hpp"
 #include "plumbline/cuda/machine/cold_start.hpp"
 #include "plumbline/cuda/probe/collect.hpp"
+#include "plumbline/cuda/probe/cudnn.hpp"
 #include "plumbline/cuda/probe/link.hpp"
 #include "plumbline/cuda/probe/nccl.hpp"
 #include "plumbline/cuda/probe/runtime.hpp"
@@ -64,6 +65,9 @@ inline void describe_gpu(plumbline::cuda::backend& on, result::device& into) {
     if (into.uuid.empty()) into.uuid = opened.uuid;
     if (into.model.empty()) into.model = opened.model;
     into.properties = opened.properties;
+    // With it the choices of another cuDNN for this device can be foretold on any machine.
+    const result::reading described = plumbline::cuda::probe::device_json(on.device().ordinal);
+    if (described.known()) into.properties["cudnn.device"] = described.value;
 }
 
 /// Power, temperature and SM clock of this moment, as far as they can be read.
