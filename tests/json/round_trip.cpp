@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <random>
 
 #include <doctest/doctest.h>
 
 #include "plumbline/json/baseline.hpp"
+#include "plumbline/json/store.hpp"
 #include "sample.hpp"
 
 using namespace plumbline;
+
+TEST_CASE("alarms are written with their result and follow from it again when it is read") {
+    result::baseline slow = tests::sample_baseline();
+    CHECK(json::dump(slow).find("\"alarms\"") == std::string::npos);
+    slow.results[0].sessions[1].ran.parts["tensor_cores"] = false;
+    const std::string text = json::dump(slow);
+    CHECK(text.find("\"code\":\"no_tensor_cores\"") != std::string::npos);
+    CHECK(json::dump(json::parse_baseline(text, "b.json")) == text);
+}
+
+TEST_CASE("no alarm is raised by what was measured on a sound H200") {
+    std::size_t results = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(PLUMBLINE_TEST_DATA "/../../baselines/reference")) {
+        if (entry.path().extension() != ".json") continue;
+        const result::baseline measured = json::load(entry.path());
+        results += measured.results.size();
+        CHECK(json::dump(measured).find("\"alarms\"") == std::string::npos);
+    }
+    CHECK(results > 20);
+}
 
 TEST_CASE("what was written reads back the same, in every member") {
     const result::baseline before = tests::sample_baseline();

@@ -101,6 +101,19 @@ TEST_CASE("a row has the median of the sessions' medians, the rate by formula an
     CHECK(report::row_of(all.results[3], all.device).remarks == "FAILED: wrong result at element 17: 3 instead of 4");
 }
 
+TEST_CASE("alarms stand below their result, each once, and are counted") {
+    result::baseline all = table();
+    all.results.resize(2);
+    all.results[0].what.params["dtype"] = std::string("tf32");
+    for (std::size_t i : {1u, 3u}) all.results[0].sessions[i].ran.parts["tensor_cores"] = false;
+    const report::result_row row = report::row_of(all.results[0], all.device);
+    REQUIRE(row.alarms.size() == 1);
+    CHECK(row.alarms[0] == "TF32 was asked for and not used: see NVIDIA_TF32_OVERRIDE (in 2 of 5 sessions)");
+    CHECK(written(all, 120).find("\n    ALARM: TF32 was asked for") != std::string::npos);
+    CHECK(written(all, 120).find("2 results, 1 alarm, 1 not selected\n") != std::string::npos);
+    CHECK(written(table(), 120).find("ALARM") == std::string::npos);
+}
+
 TEST_CASE("a run of one session has no spread, and a result without samples says so") {
     const result::device on;
     CHECK(report::row_of(result_of("a", 0, 0, {5}), on).spread.empty());

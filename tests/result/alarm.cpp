@@ -56,6 +56,9 @@ TEST_CASE("sound evidence raises nothing") {
     CHECK(alarms_of("gemm/tf32/tn/m64n64k64", plan(true, "tf32")).empty());
     CHECK(alarms_of("gemm/fp32/tn/m64n64k64", plan(false, "fp32")).empty());
     CHECK(alarms_of("gemm/int8/tn/m64n64k64", plan(true, "int8")).empty());
+    workload::description canary;
+    canary.params["kind"] = std::string("canary_fma"); // no dtype: it means to do without
+    CHECK(result::alarms(canary, plan(false, "fp32")).empty());
     // A backend without tensor cores says nothing about them.
     result::evidence onednn;
     onednn.implementation = "brg:avx512_core_bf16";

@@ -16,8 +16,10 @@
 #include "plumbline/compare/outcome.hpp"
 #include "plumbline/compare/policy.hpp"
 #include "plumbline/environment/diff.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/result/limit.hpp"
+#include "plumbline/stats/descriptive.hpp"
 #include "plumbline/stats/multiplicity.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -25,6 +27,26 @@ PLUMBLINE_NAMESPACE_BEGIN
 namespace compare {
 
 namespace detail {
+
+/// The alarms of one side of a finding; none where there is no such result or no figure.
+[[nodiscard]] inline std::vector<result::alarm> alarms_of(const result::result* of, const result::baseline& in) {
+    if (of == nullptr || of->sessions.empty()) return {};
+    std::vector<double> values;
+    for (const auto& each : of->sessions) {
+        if (!each.samples.empty()) values.push_back(session_value(each));
+    }
+    return result::alarms(*of, in.device, stats::median(values));
+}
+
+/// What the candidate's own evidence says against it.
+inline void raise_alarms(candidate_pair& pair, const result::baseline& base, const result::baseline& candidate) {
+    const auto known = alarms_of(pair.base_result, base);
+    for (auto& each : alarms_of(pair.candidate_result, candidate)) {
+        const bool in_base =
+            std::any_of(known.begin(), known.end(), [&](const result::alarm& a) { return a.code == each.code; });
+        pair.found.alarms.push_back({std::move(each), in_base});
+    }
+}
 
 /// Fills what a finding shows of both sides, and what the policy says about it.
 inline void describe_pair(candidate_pair& pair, const policy& rules) {
@@ -136,6 +158,7 @@ inline void note_shared_sessions(comparison& into, const result::baseline& base,
     std::vector<detail::tested_pair> tested;
     for (auto& pair : pairs) {
         detail::describe_pair(pair, rules);
+        detail::raise_alarms(pair, base, candidate);
         if (!pair.testable) continue;
         // Against the ceilings of the base: the candidate's own rise with a number that is too good.
         pair.found.fraction_of_limit =

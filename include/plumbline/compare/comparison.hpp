@@ -15,6 +15,7 @@
 #include "plumbline/core/exit_code.hpp"
 #include "plumbline/core/scalar.hpp"
 #include "plumbline/environment/diff.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/workload/description.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -139,6 +140,12 @@ struct split {
     [[nodiscard]] static double fraction(double part) { return std::expm1(part); }
 };
 
+/// Something wrong with the candidate by its own evidence, whatever the verdict is.
+struct raised_alarm {
+    result::alarm what;
+    bool in_base = false; ///< the base had it too
+};
+
 /// Noise and margin that were used for a finding.
 struct yardstick {
     std::string class_name; ///< key of policy::classes
@@ -166,6 +173,7 @@ struct finding {
     std::optional<estimate> effect;
     std::optional<split> parts;
     std::optional<double> residual;          ///< HL minus the machine-wide shift, in ln units
+    std::vector<raised_alarm> alarms;        ///< of the candidate
     std::optional<double> fraction_of_limit; ///< candidate's speed over the hardware's, where a ceiling is known
     yardstick used;
 

@@ -146,8 +146,8 @@ private:
     }
 
     void read_result(const cursor& from) {
-        allow(from,
-              {"id", "metric", "unit", "better", "status", "reason", "backend", "verified", "workload", "sessions"});
+        allow(from, {"id", "metric", "unit", "better", "status", "reason", "backend", "verified", "workload", "alarms",
+                     "sessions"});
         result::result entry;
         entry.what.id = text(from, "id");
         entry.what.metric = text(from, "metric");

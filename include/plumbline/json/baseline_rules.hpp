@@ -22,7 +22,7 @@ namespace json {
 /// minor version only adds members, which older readers pass over.
 inline constexpr const char* baseline_schema_name = "plumbline/baseline";
 inline constexpr std::uint64_t baseline_schema_version = 1;
-inline constexpr std::uint64_t baseline_schema_minor = 0;
+inline constexpr std::uint64_t baseline_schema_minor = 1;
 
 namespace detail {
 

@@ -4,10 +4,14 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "plumbline/compare/observation.hpp"
 #include "plumbline/json/baseline_rules.hpp"
 #include "plumbline/json/fingerprint.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
+#include "plumbline/stats/descriptive.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -74,7 +78,20 @@ namespace detail {
     return "unknown";
 }
 
-[[nodiscard]] inline writable to_writable(const result::result& from) {
+/// What is wrong with a result by its own evidence. It follows from the rest of the file, so readers pass over it.
+[[nodiscard]] inline writable alarms_of(const result::result& from, const result::device& on) {
+    std::vector<double> values;
+    for (const result::session_result& each : from.sessions) {
+        if (!each.samples.empty()) values.push_back(compare::session_value(each));
+    }
+    writable list = writable::array();
+    for (const result::alarm& each : result::alarms(from, on, stats::median(std::move(values)))) {
+        list.push_back({{"code", each.code}, {"text", each.text}, {"sessions", each.sessions}});
+    }
+    return list;
+}
+
+[[nodiscard]] inline writable to_writable(const result::result& from, const result::device& on) {
     writable object = {{"id", from.what.id},
                        {"metric", from.what.metric},
                        {"unit", from.what.unit},
@@ -91,6 +108,7 @@ namespace detail {
                          {"flop", from.what.flop},
                          {"bytes", from.what.bytes}}},
                        {"sessions", writable::array()}};
+    if (writable alarms = alarms_of(from, on); !alarms.empty()) object["alarms"] = std::move(alarms);
     for (const result::session_result& each : from.sessions) object["sessions"].push_back(to_writable(each));
     return object;
 }
@@ -120,7 +138,8 @@ namespace detail {
     to.member("checks", to_writable(from.checks));
     to.list("history", from.history, [](const result::event& each) { return detail::to_writable(each); });
     to.list("sessions", from.sessions, [](const result::session& each) { return detail::to_writable(each); });
-    to.list("results", from.results, [](const result::result& each) { return detail::to_writable(each); });
+    to.list("results", from.results,
+            [&](const result::result& each) { return detail::to_writable(each, from.device); });
     return to.take();
 }
 

@@ -97,7 +97,16 @@ namespace detail {
             {"resolution", number_or_null(from.resolution)}};
 }
 
+[[nodiscard]] inline writable to_writable(const compare::raised_alarm& from) {
+    return {{"code", from.what.code},
+            {"text", from.what.text},
+            {"sessions", from.what.sessions},
+            {"in_base", from.in_base}};
+}
+
 [[nodiscard]] inline writable to_writable(const compare::finding& from) {
+    writable alarms = writable::array();
+    for (const compare::raised_alarm& each : from.alarms) alarms.push_back(to_writable(each));
     writable reasons = writable::array();
     for (const compare::reason& each : from.reasons) reasons.push_back(to_writable(each));
     writable markers = writable::array();
@@ -109,6 +118,7 @@ namespace detail {
             {"verdict", compare::to_string(from.outcome)},
             {"reasons", std::move(reasons)},
             {"markers", std::move(markers)},
+            {"alarms", std::move(alarms)},
             {"ratio", number_or_null(from.ratio)},
             {"base", to_writable(from.base)},
             {"candidate", to_writable(from.candidate)},

@@ -150,6 +150,11 @@ namespace detail {
     return text;
 }
 
+/// An alarm as people read it: "ALARM: TF32 was asked for and not used: ... (the base has it too)".
+[[nodiscard]] inline std::string describe(const compare::raised_alarm& from) {
+    return "ALARM: " + printable(from.what.text) + (from.in_base ? " (the base has it too)" : "");
+}
+
 /// Everything else worth knowing about a finding, one sentence an element, none of them empty.
 [[nodiscard]] inline std::vector<std::string> details(const compare::finding& what) {
     using compare::verdict;
@@ -157,6 +162,7 @@ namespace detail {
     const auto add = [&all](std::string text) {
         if (!text.empty()) all.push_back(std::move(text));
     };
+    for (const compare::raised_alarm& each : what.alarms) add(describe(each));
     for (const compare::reason& each : what.reasons) {
         add(printable(each.text.empty() ? compare::to_string(each.code) : each.text));
     }

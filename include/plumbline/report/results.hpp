@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "plumbline/report/options.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/result/limit.hpp"
 #include "plumbline/stats/descriptive.hpp"
 
@@ -24,12 +25,13 @@ namespace report {
 /// What the table says about one result.
 struct result_row {
     std::string benchmark;
-    std::string value;          ///< median of the sessions' medians, "172.7 us"
-    std::string rate;           ///< "795.8 TFLOP/s" or "4.02 TB/s", by formula over the time
-    std::string limit;          ///< of the measured limit: "98.2 %"
-    std::string spread;         ///< between sessions: standard deviation of ln(value) as a percentage
-    std::string implementation; ///< what most sessions ran
-    std::string remarks;        ///< why there is no value, or marks: "throttled, unverified"
+    std::string value;               ///< median of the sessions' medians, "172.7 us"
+    std::string rate;                ///< "795.8 TFLOP/s" or "4.02 TB/s", by formula over the time
+    std::string limit;               ///< of the measured limit: "98.2 %"
+    std::string spread;              ///< between sessions: standard deviation of ln(value) as a percentage
+    std::string implementation;      ///< what most sessions ran
+    std::vector<std::string> alarms; ///< what is wrong whatever the value is
+    std::string remarks;             ///< why there is no value, or marks: "throttled, unverified"
 };
 
 namespace detail {
@@ -87,6 +89,12 @@ namespace detail {
     row.value = quantity(value, from.what.unit);
     row.rate = detail::rate_of(from.what, value);
     if (const auto limit = result::fraction_of_limit(from.what, on, value)) row.limit = percent(*limit);
+    for (const result::alarm& each : result::alarms(from, on, value)) {
+        const bool some = each.sessions > 0 && each.sessions < from.sessions.size();
+        row.alarms.push_back(printable(each.text) + (some ? " (in " + std::to_string(each.sessions) + " of " +
+                                                                std::to_string(from.sessions.size()) + " sessions)"
+                                                          : ""));
+    }
     const bool positive = std::all_of(values.begin(), values.end(), [](double v) { return v > 0; });
     if (values.size() > 1 && positive) {
         std::vector<double> logs;
@@ -193,9 +201,13 @@ private:
             put(cells_of(each), each.implementation);
             if (!beside_ && !each.implementation.empty()) out_ << below << each.implementation << '\n';
         }
+        const std::size_t room = how_.width > below.size() ? how_.width - below.size() : 0;
+        for (const std::string& alarm : each.alarms) {
+            for (const std::string& line : wrapped("ALARM: " + alarm, room))
+                out_ << below << colours_.red(line) << '\n';
+        }
         if (each.remarks.empty()) return;
         const bool failed = each.remarks.rfind("FAILED", 0) == 0;
-        const std::size_t room = how_.width > below.size() ? how_.width - below.size() : 0;
         for (const std::string& line : wrapped(each.remarks, room)) {
             out_ << below << (failed ? colours_.red(line) : colours_.yellow(line)) << '\n';
         }
@@ -218,7 +230,10 @@ private:
     void write_counts() {
         std::array<std::size_t, 3> by_status{};
         for (const result::result& each : what_.results) ++by_status[static_cast<std::size_t>(each.status)];
+        std::size_t alarms = 0;
+        for (const result_row& each : rows_) alarms += each.alarms.size();
         out_ << colours_.bold(counted(by_status[0], "result"));
+        if (alarms > 0) out_ << ", " << colours_.red(counted(alarms, "alarm"));
         if (by_status[1] > 0) out_ << ", " << colours_.red(std::to_string(by_status[1]) + " failed");
         if (by_status[2] > 0) out_ << ", " << std::to_string(by_status[2]) << " skipped";
         if (!what_.selected.left_out.empty()) out_ << ", " << what_.selected.left_out.size() << " not selected";

@@ -65,7 +65,7 @@ private:
     /// Nobody wants to read a hundred times that nothing happened, but some may ask for it.
     [[nodiscard]] bool shown(const compare::finding& each) const {
         using compare::verdict;
-        if (how_.all || is_red(each)) return true;
+        if (how_.all || is_red(each) || !each.alarms.empty()) return true;
         if (each.outcome == verdict::missing) return !each.has(compare::marker::not_selected);
         return each.outcome != verdict::equivalent || !implementation_change(each).empty();
     }

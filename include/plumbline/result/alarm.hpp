@@ -99,11 +99,10 @@ namespace detail {
             add(alarm_code::tf32_in_fp32,
                 "fp32 was computed on tensor cores, in TF32 or less: see NVIDIA_TF32_OVERRIDE and the math mode");
         }
-    } else if (tensor_cores && !*tensor_cores) {
-        if (dtype == "tf32")
-            add(alarm_code::no_tf32, "TF32 was asked for and not used: see NVIDIA_TF32_OVERRIDE");
-        else
-            add(alarm_code::no_tensor_cores, dtype + " was computed without tensor cores");
+    } else if (dtype == "tf32" && !tensor_cores.value_or(true)) {
+        add(alarm_code::no_tf32, "TF32 was asked for and not used: see NVIDIA_TF32_OVERRIDE");
+    } else if (!dtype.empty() && !tensor_cores.value_or(true)) {
+        add(alarm_code::no_tensor_cores, dtype + " was computed without tensor cores");
     }
     return found;
 }
@@ -127,18 +126,17 @@ namespace detail {
     }
     const bool kernel = of.what.kind == benchmark_class::kernel || of.what.kind == benchmark_class::sustained;
     if (!kernel || of.what.family == "probe") return found;
-    for (const bool measured : {true, false}) {
-        const device limits = measured ? on : detail::by_datasheet(on);
+    const auto far = [&](const device& limits, const char* whose) {
         const auto shortest = speed_of_light_s(of.what, limits);
         const auto reached = fraction_of_limit(of.what, limits, value);
-        if (!reached || *shortest < shortest_limited_s || *reached >= far_below_limit) continue;
+        if (!reached || *shortest < shortest_limited_s || *reached >= far_below_limit) return false;
         found.push_back({alarm_code::far_below_limit,
-                         "reaches " + to_string(scalar(std::round(*reached * 1e3) / 10)) + " % of the " +
-                             (measured ? "limit measured here" : "datasheet's limit") +
+                         "reaches " + to_string(scalar(std::round(*reached * 1e3) / 10)) + " % of " + whose +
                              ": the implementation does not fit this work or this device",
                          0});
-        break;
-    }
+        return true;
+    };
+    if (!far(on, "the limit measured here")) far(detail::by_datasheet(on), "the datasheet's limit");
     return found;
 }
 
