@@ -52,6 +52,10 @@ TEST_CASE("shift: an estimated epoch term brings its own degrees of freedom") {
     CHECK(found.df == Approx(8));
     CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {root, 1, 1, 0}).df == 6);
     CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {0, 1, 1, 3}).df == 6);
+    // The same in another unit: degrees of freedom have none.
+    const double small = root * 1e-3;
+    const stats::prior known_small{1e-3, 4, 1e-5};
+    CHECK(stats::moderated_shift({-small, small}, {-small, small}, known_small, {small, 1, 1, 3}).df == Approx(8));
     // Nearly all of the error from three epochs: not much more sure than those.
     CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {100, 1, 1, 3}).df == Approx(3).epsilon(1e-3));
 }

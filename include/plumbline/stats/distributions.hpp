@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "plumbline/stats/descriptive.hpp"
 
@@ -32,7 +33,7 @@ namespace detail {
         d = 1 / away_from_zero(1 + odd * d);
         c = away_from_zero(1 + odd / c);
         f *= d * c;
-        if (std::abs(d * c - 1) < 1e-16) break;
+        if (std::abs(d * c - 1) <= std::numeric_limits<double>::epsilon()) break;
     }
     return f;
 }
