@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "plumbline/workload/gemm_reference.hpp"
+#include "plumbline/workload/projection.hpp"
 
 using namespace plumbline;
 namespace kernels = plumbline::cuda::kernels;
@@ -62,4 +63,29 @@ TEST_CASE("the hash sees every bit and the order") {
     std::swap(data[1], data[2]);
     data[776] ^= 1u;
     CHECK(hash() != first);
+}
+
+TEST_CASE("a projection is that of the host, however rows and columns lie in memory") {
+    std::vector<float> data(40000);
+    kernels::fill_normal(nullptr, data.data(), storage::fp32, data.size(), 5);
+    const auto element = [&](std::size_t i) { return static_cast<double>(data[i]); };
+    for (const workload::matrix_view& view :
+         {workload::matrix_view{7, 2100, 1, 8, 2, 20000}, workload::matrix_view{7, 2100, 2101, 1, 2, 20000},
+          workload::matrix_view{300, 33, 1, 301, 1, 0}, workload::matrix_view{300, 33, 34, 1, 1, 0},
+          workload::matrix_view{1, 1, 1, 1, 1, 1}, workload::matrix_view{5, 1, 1, 5, 4, 5}}) {
+        CAPTURE(view.rows);
+        CAPTURE(view.row_stride);
+        const std::vector<double> shared = workload::random_signs(view.columns);
+        std::vector<double> own = workload::random_signs(view.batch * view.columns);
+        for (std::size_t i = 0; i < own.size(); ++i) own[i] *= 1.0 + static_cast<double>(i);
+        for (const bool one_for_all : {true, false}) {
+            const std::vector<double>& x = one_for_all ? shared : own;
+            const std::vector<double> expected = workload::project(view, element, x);
+            std::vector<double> found(expected.size());
+            kernels::project(nullptr, data.data(), storage::fp32, view, x.data(), one_for_all ? 0 : view.columns,
+                             found.data());
+            for (std::size_t i = 0; i < found.size(); ++i)
+                CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-12));
+        }
+    }
 }

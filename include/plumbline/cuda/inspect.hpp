@@ -94,6 +94,7 @@ inline void require_written(backend& on, const std::string& what, const void* ou
     const device_memory found(sums.size() * sizeof sums[0]);
     check(cudaMemcpyAsync(factors.data(), x.data(), factors.size(), cudaMemcpyHostToDevice, on.stream()),
           "cudaMemcpyAsync", "factors");
+    check(cudaMemsetAsync(found.data(), 0, found.size(), on.stream()), "cudaMemsetAsync", "sums");
     const std::int64_t step = x.size() == static_cast<std::size_t>(view.columns) ? 0 : view.columns;
     kernels::project(on.stream(), data, as, view, factors.as<double>(), step, found.as<double>());
     check(cudaMemcpyAsync(sums.data(), found.data(), found.size(), cudaMemcpyDeviceToHost, on.stream()),

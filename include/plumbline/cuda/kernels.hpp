@@ -60,7 +60,7 @@ void count_unwritten(cudaStream_t on, const void* data, storage as, std::uint64_
 void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* where, std::uint64_t count,
             double* values);
 
-/// out = M x for each matrix M of a batch, in float64: `x` has `columns` values for all of the batch (`x_step` 0) or
+/// Adds M x to out for each matrix M of a batch, in float64: `x` has `columns` values for all of the batch (`x_step` 0) or
 /// for each of it (`x_step` = columns), out has `rows` for each. One of the strides is 1.
 void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
              std::int64_t x_step, double* out);

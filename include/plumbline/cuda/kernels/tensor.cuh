@@ -126,24 +126,21 @@ inline launch_shape shape_for(std::uint64_t count) {
     return {static_cast<unsigned>(std::clamp<std::uint64_t>((count + 255) / 256, 1, 4096)), 256};
 }
 
+/// How the columns of a projection are cut: few long rows into chunks of at least 256, side by side, until there are
+/// about 2^18 threads.
 struct projection_plan {
-    bool warp_per_row = false;
-    unsigned blocks = 1;
-    unsigned chunks = 1;    ///< of columns, side by side
+    launch_shape shape;
     std::int64_t chunk = 1; ///< columns
 };
 
-/// Few long rows are cut into chunks of at least 256 columns, until there are about 2^18 threads.
-inline projection_plan plan_projection(const workload::matrix_view& view) {
+inline projection_plan plan_projection(const workload::matrix_view& view, std::int64_t lanes) {
     projection_plan plan;
-    plan.warp_per_row = view.column_stride == 1 && view.row_stride != 1;
-    const std::int64_t threads = view.batch * view.rows * (plan.warp_per_row ? 32 : 1);
-    plan.blocks = blocks_for(static_cast<std::uint64_t>(threads));
-    const std::int64_t most = std::max<std::int64_t>(1, view.columns / 256);
-    const std::int64_t chunks =
-        std::clamp<std::int64_t>((std::int64_t{1} << 18) / threads, 1, std::min<std::int64_t>(most, 4096));
+    const std::int64_t threads = view.batch * view.rows * lanes;
+    const std::int64_t most = std::clamp<std::int64_t>(view.columns / 256, 1, 4096);
+    const std::int64_t chunks = std::clamp<std::int64_t>((std::int64_t{1} << 18) / threads, 1, most);
     plan.chunk = (view.columns + chunks - 1) / chunks;
-    plan.chunks = static_cast<unsigned>((view.columns + plan.chunk - 1) / plan.chunk);
+    plan.shape = shape_for(static_cast<std::uint64_t>(threads));
+    plan.shape.grid.y = static_cast<unsigned>((view.columns + plan.chunk - 1) / plan.chunk);
     return plan;
 }
 
@@ -165,15 +162,10 @@ void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* w
 
 void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
              std::int64_t x_step, double* out) {
-    const detail::projection_plan plan = detail::plan_projection(view);
-    check(cudaMemsetAsync(out, 0, static_cast<std::size_t>(view.batch * view.rows) * sizeof *out, on),
-          "cudaMemsetAsync", "sums of rows");
-    const dim3 blocks(plan.blocks, plan.chunks);
-    if (plan.warp_per_row)
-        device::project<32><<<blocks, 256, 0, on>>>(data, as, view, x, x_step, plan.chunk, out);
-    else
-        device::project<1><<<blocks, 256, 0, on>>>(data, as, view, x, x_step, plan.chunk, out);
-    check_launch("project");
+    const bool warp_per_row = view.column_stride == 1 && view.row_stride != 1;
+    const detail::projection_plan plan = detail::plan_projection(view, warp_per_row ? 32 : 1);
+    launch("project", warp_per_row ? device::project<32> : device::project<1>, plan.shape, on, data, as, view, x,
+           x_step, plan.chunk, out);
 }
 
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum) {
