@@ -229,6 +229,13 @@ TEST_CASE("another architecture is answered for too, and nonsense is refused wit
 
 #endif
 
+TEST_CASE("a launch's pointers are bound without a GPU, with and without a workspace") {
+    float cells[4] = {};
+    CHECK_NOTHROW(static_cast<void>(variant_pack({conv_x, conv_w, conv_y}, {cells, cells + 1, cells + 2}, nullptr)));
+    CHECK_NOTHROW(static_cast<void>(variant_pack({conv_x, conv_w, conv_y}, {cells, cells + 1, cells + 2}, cells + 3)));
+    CHECK_THROWS_AS(static_cast<void>(variant_pack({conv_x, conv_x}, {cells, cells + 1}, nullptr)), error);
+}
+
 TEST_CASE("knobs are read and written alike") {
     const std::vector<knob> knobs{{2, 4}, {13, 0}, {28, -1}};
     CHECK(knobs_text(knobs) == "k2=4_k13=0_k28=-1");

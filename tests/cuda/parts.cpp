@@ -11,7 +11,7 @@
 using namespace plumbline;
 namespace machine = plumbline::cuda::machine;
 
-TEST_CASE("the catalogue makes every probe, as a kernel or as a procedure, and any GEMM") {
+TEST_CASE("the catalogue makes every probe, as a kernel or as a procedure, any GEMM and any convolution") {
     for (const auto& family : cuda::catalogue()) {
         if (family.name == "probe") {
             for (const workload::probe::traits& each : workload::probe::all_kinds) {
@@ -27,11 +27,15 @@ TEST_CASE("the catalogue makes every probe, as a kernel or as a procedure, and a
             const auto made = family.make("gemm/fp8/tn/m16n16k16/sustained");
             CHECK(made.how == measure::regime::sustained);
             CHECK(static_cast<bool>(made.prepare));
+        } else if (family.name == "conv") {
+            const auto made = family.make("conv/dgrad/bf16/nhwc/n2c8h8w8k8r3s3u1p1/hot");
+            CHECK_FALSE(made.cold);
+            CHECK(static_cast<bool>(made.prepare));
         }
     }
     std::set<std::string> names;
     for (const auto& family : cuda::catalogue()) names.insert(family.name);
-    for (const char* name : {"dataloader", "gemm", "probe"}) CHECK(names.count(name) == 1);
+    for (const char* name : {"conv", "dataloader", "gemm", "probe"}) CHECK(names.count(name) == 1);
 }
 
 TEST_CASE("a cold start crosses the pipe unchanged, and anything else is not one") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumbline/cuda/backend.hpp"
+#include "plumbline/cuda/conv.hpp"
 #include "plumbline/cuda/gemm.hpp"
 #include "plumbline/cuda/loader_copy.hpp"
 #include "plumbline/cuda/probe.hpp"
@@ -23,6 +24,8 @@ namespace cuda {
     loading.data = std::move(data);
     loading.pinned = [](backend&) { return loader_transfer(); };
     return {
+        {"conv",
+         [](const std::string& id) { return measure::make_benchmark<conv, backend>(workload::conv::parse(id)); }},
         {"gemm",
          [](const std::string& id) { return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id)); }},
         {"probe", [](const std::string& id) { return make_probe(workload::probe::parse(id)); }},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumbline/cuda/backend.hpp"
+#include "plumbline/cuda/buffers.hpp"
 #include "plumbline/cuda/inspect.hpp"
 #include "plumbline/cuda/kernel_names.hpp"
 #include "plumbline/cuda/lt.hpp"
@@ -46,13 +47,6 @@ struct gemm_types {
         return {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I, CUDA_R_32I};
     }
     return {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, CUDA_R_32F};
-}
-
-/// The alignment of an address `offset` bytes after a 256-byte boundary, bytes: what the heuristic is told.
-[[nodiscard]] constexpr std::uint32_t alignment_of(std::size_t offset) noexcept {
-    std::size_t power = 256;
-    while (offset % power != 0) power /= 2;
-    return static_cast<std::uint32_t>(power);
 }
 
 /// Matrix product through cublasLt: column-major operands, beta 0, D written over C's place.
@@ -117,28 +111,7 @@ public:
     [[nodiscard]] void* d(std::size_t slot) const noexcept { return d_.at(slot); }
 
 private:
-    /// One operand for each buffer set, each `offset` elements after a 256-byte boundary.
-    class buffers {
-    public:
-        buffers(std::int64_t elements, std::int64_t offset, std::size_t element_bytes, std::size_t slots)
-            : bytes_(static_cast<std::size_t>(elements) * element_bytes),
-              offset_(static_cast<std::size_t>(offset) * element_bytes),
-              stride_((offset_ + bytes_ + boundary - 1) / boundary * boundary), memory_(stride_ * slots) {}
-
-        [[nodiscard]] void* at(std::size_t slot) const noexcept {
-            return memory_.as<char>() + slot * stride_ + offset_;
-        }
-        [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-        [[nodiscard]] std::uint32_t alignment() const noexcept { return alignment_of(offset_); }
-
-    private:
-        std::size_t bytes_;
-        std::size_t offset_;
-        std::size_t stride_;
-        device_memory memory_;
-    };
-
-    static constexpr std::size_t boundary = 256;
+    static constexpr std::size_t boundary = buffers::boundary;
 
     [[nodiscard]] std::size_t offered_bytes() const noexcept {
         return static_cast<std::size_t>(params_.workspace_mib) << 20;

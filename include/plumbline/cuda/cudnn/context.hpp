@@ -9,7 +9,7 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda::cudnn {
 
-using handle = unique_handle<cudnnHandle_t, cudnnDestroy>;
+using library_handle = unique_handle<cudnnHandle_t, cudnnDestroy>;
 
 /// What all cuDNN fixtures of a backend share (backend::shared): the handle, on the backend's stream.
 struct context {
@@ -20,7 +20,7 @@ struct context {
 
     [[nodiscard]] target place() const { return {library.get(), {}}; }
 
-    handle library;
+    library_handle library;
 };
 
 /// Enqueues one launch of a plan on the context's stream.
