@@ -19,7 +19,7 @@ LAYERS = {
     "stats": CORE,
     "workload": CORE,
     "result": CORE | {"workload"},
-    "training": CORE | {"workload"},
+    "training": CORE | {"workload", "result"},
     "measure": FACTS,
     "environment": FACTS,
     "loader": FACTS | {"measure", "environment"},

@@ -9,6 +9,7 @@
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/gemm.hpp"
 #include "plumbline/cpu/probe.hpp"
+#include "plumbline/cpu/training_step.hpp"
 #include "plumbline/loader/family.hpp"
 #include "plumbline/measure/benchmark.hpp"
 #include "plumbline/measure/host_wake.hpp"
@@ -62,7 +63,7 @@ namespace detail {
     };
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
-    return {{"gemm", make_gemm}, {"probe", detail::make_probe}, loader::family(std::move(loading))};
+    return {{"gemm", make_gemm}, {"probe", detail::make_probe}, {"training_step", make_training_step}, loader::family(std::move(loading))};
 }
 
 } // namespace cpu

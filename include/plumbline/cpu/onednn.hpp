@@ -88,12 +88,15 @@ struct built {
     std::string implementation;
 };
 
-/// destination = source x weights [+ bias] [then GELU, tanh form]; shapes (batch x) n x k, k x m, 1 x m, n x m.
+/// destination = [destination +] source x weights [+ bias] [then GELU, tanh form]; shapes (batch x) n x k, k x m, 1 x m,
+/// n x m.
 [[nodiscard]] inline built matmul(const context& on, const memory_desc& source, const memory_desc& weights,
-                                  const std::optional<memory_desc>& bias, const memory_desc& destination, bool gelu) {
+                                  const std::optional<memory_desc>& bias, const memory_desc& destination, bool gelu,
+                                  bool add = false) {
     return checked("matmul", [&] {
         dnnl::primitive_attr attributes;
         dnnl::post_ops after;
+        if (add) after.append_sum(1.0f);
 #if DNNL_VERSION_MAJOR >= 3
         if (gelu) after.append_eltwise(dnnl::algorithm::eltwise_gelu_tanh, 0.0f, 0.0f);
         attributes.set_post_ops(after);

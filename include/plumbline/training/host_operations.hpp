@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plumbline/training/convolution.hpp"
-#include "plumbline/training/products.hpp"
+#include "plumbline/training/host_images.hpp"
 #include "plumbline/training/step_control.hpp"
 #include "plumbline/training/value.hpp"
 #include "plumbline/workload/random.hpp"
@@ -29,58 +28,17 @@ namespace training {
 /// and products(). Activations are rows x width, images N x H x W x C, all without gaps. Nothing may be asked of the
 /// host in between: scalars of a step are in step_control.
 template <class Value, class Products = plain_products>
-class host_operations {
+class host_operations : public host_images<Value, Products> {
+    using base = host_images<Value, Products>;
+    using base::products_;
+    using base::square;
+
 public:
-    using value = Value;
-    using real = real_of<Value>;
-    template <class T>
-    using buffer = std::vector<T>;
+    using base::zero;
+    using typename base::real;
+    using typename base::value;
     using recipe = workload::training_step::recipe;
     using attention_shape = workload::training_step::transformer_shape;
-
-    /// Memory. make() leaves zeros.
-    template <class T>
-    [[nodiscard]] buffer<T> make(std::size_t count) {
-        allocated_bytes_ += count * sizeof(T);
-        return buffer<T>(count);
-    }
-    template <class T>
-    [[nodiscard]] buffer<T> upload(const std::vector<T>& from) {
-        allocated_bytes_ += from.size() * sizeof(T);
-        return from;
-    }
-    template <class T>
-    void zero(T* data, std::size_t count) {
-        std::fill(data, data + count, T{});
-    }
-    /// element i = normal(seed, i) x deviation + mean, in fp32 in every leg.
-    template <class T>
-    void draw(T* data, std::int64_t count, std::uint64_t seed, float deviation, float mean) {
-        for (std::int64_t i = 0; i < count; ++i) {
-            data[i] = T(workload::random::normal(seed, static_cast<std::uint64_t>(i)) * deviation + mean);
-        }
-    }
-    void convert(const real* from, value* to, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) to[i] = static_cast<value>(from[i]);
-    }
-    [[nodiscard]] std::size_t allocated_bytes() const noexcept { return allocated_bytes_; }
-
-    /// y = x w^T [+ residual]: x rows x in, w out x in, y and residual rows x out.
-    void linear(const value* x, const value* w, value* y, std::int64_t rows, std::int64_t in, std::int64_t out,
-                const value* residual) {
-        if (residual != nullptr) std::copy(residual, residual + rows * out, y);
-        products_.multiply({rows, out, in, in, 1, 1, in, out, residual != nullptr}, x, w, y);
-    }
-    /// d_x = d_y w.
-    void linear_backward_input(const value* d_y, const value* w, value* d_x, std::int64_t rows, std::int64_t in,
-                               std::int64_t out) {
-        products_.multiply({rows, in, out, out, 1, in, 1, in, false}, d_y, w, d_x);
-    }
-    /// d_w (+)= d_y^T x.
-    void linear_backward_weight(const value* d_y, const value* x, real* d_w, std::int64_t rows, std::int64_t in,
-                                std::int64_t out, bool add) {
-        products_.multiply({out, in, rows, 1, out, in, 1, in, add}, d_y, x, d_w);
-    }
 
     void embed(const std::int32_t* tokens, const value* table, value* x, std::int64_t rows, std::int64_t width) {
         for (std::int64_t r = 0; r < rows; ++r) std::copy_n(table + tokens[r] * width, width, x + r * width);
@@ -199,114 +157,6 @@ public:
         }
     }
 
-    /// y = w * x, as a product of the patches of x with the weights.
-    void convolve(const value* x, const value* w, value* y, const convolution_shape& s) {
-        gather_patches(x, s);
-        linear(patches_.data(), w, y, s.out_pixels(), s.patch(), s.out_channels, nullptr);
-    }
-    void convolve_backward_input(const value* d_y, const value* w, value* d_x, const convolution_shape& s) {
-        patches_.resize(static_cast<std::size_t>(s.out_pixels() * s.patch()));
-        linear_backward_input(d_y, w, patches_.data(), s.out_pixels(), s.patch(), s.out_channels);
-        sums_.assign(static_cast<std::size_t>(s.inputs()), real{0});
-        for_each_patch(s, [&](std::int64_t patch, std::int64_t pixel) {
-            for (std::int64_t c = 0; c < s.in_channels; ++c) {
-                sums_[static_cast<std::size_t>(pixel + c)] +=
-                    static_cast<real>(patches_[static_cast<std::size_t>(patch + c)]);
-            }
-        });
-        for (std::size_t i = 0; i < sums_.size(); ++i) d_x[i] = static_cast<value>(sums_[i]);
-    }
-    void convolve_backward_weight(const value* d_y, const value* x, real* d_w, const convolution_shape& s, bool add) {
-        gather_patches(x, s);
-        linear_backward_weight(d_y, patches_.data(), d_w, s.out_pixels(), s.patch(), s.out_channels, add);
-    }
-
-    /// y = [relu]((x - mean) x inverse deviation x scale + shift [+ shortcut]) with the statistics of each channel over
-    /// this batch; S. Ioffe and C. Szegedy, Batch normalization, 2015. The running variance is the unbiased one.
-    void batchnorm(const value* x, const real* scale, const real* shift, const value* shortcut, value* y, real* mean,
-                   real* inverse_deviation, real* running_mean, real* running_variance, std::int64_t pixels,
-                   std::int64_t channels, double epsilon, double momentum, bool relu) {
-        channel_sums(
-            pixels, channels, [&](std::int64_t i, std::int64_t) { return static_cast<double>(x[i]); }, mean);
-        for (std::int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<real>(pixels);
-        channel_sums(
-            pixels, channels,
-            [&](std::int64_t i, std::int64_t c) {
-                return square(static_cast<double>(x[i]) - static_cast<double>(mean[c]));
-            },
-            inverse_deviation);
-        const real m = static_cast<real>(momentum);
-        const real unbiased = static_cast<real>(pixels > 1 ? pixels - 1 : 1);
-        for (std::int64_t c = 0; c < channels; ++c) {
-            const real squares = inverse_deviation[c];
-            running_mean[c] += m * (mean[c] - running_mean[c]);
-            running_variance[c] += m * (squares / unbiased - running_variance[c]);
-            inverse_deviation[c] = 1 / std::sqrt(squares / static_cast<real>(pixels) + static_cast<real>(epsilon));
-        }
-        for (std::int64_t i = 0; i < pixels * channels; ++i) {
-            const std::int64_t c = i % channels;
-            real v = (static_cast<real>(x[i]) - mean[c]) * inverse_deviation[c] * scale[c] + shift[c];
-            if (shortcut != nullptr) v += static_cast<real>(shortcut[i]);
-            y[i] = static_cast<value>(relu ? std::max(v, real{0}) : v);
-        }
-    }
-    /// d_x from d_y; where there was a relu, `y` is its output, else null. d_shortcut, if not null, gets the gradient
-    /// behind the relu. d_y and d_shortcut may be the same memory, d_x is another. d_scale, d_shift (+)= with `add`.
-    void batchnorm_backward(const value* d_y, const value* x, const value* y, const real* scale, const real* mean,
-                            const real* inverse_deviation, value* d_x, value* d_shortcut, real* d_scale, real* d_shift,
-                            std::int64_t pixels, std::int64_t channels, bool add) {
-        const auto gradient = [&](std::int64_t i) {
-            return y != nullptr && !(static_cast<real>(y[i]) > 0) ? real{0} : static_cast<real>(d_y[i]);
-        };
-        const auto normed = [&](std::int64_t i, std::int64_t c) {
-            return (static_cast<real>(x[i]) - mean[c]) * inverse_deviation[c];
-        };
-        std::vector<real> sum(static_cast<std::size_t>(channels)), product(static_cast<std::size_t>(channels));
-        channel_sums(
-            pixels, channels, [&](std::int64_t i, std::int64_t) { return gradient(i); }, sum.data());
-        channel_sums(
-            pixels, channels, [&](std::int64_t i, std::int64_t c) { return gradient(i) * normed(i, c); },
-            product.data());
-        for (std::int64_t i = 0; i < pixels * channels; ++i) {
-            const std::int64_t c = i % channels;
-            const auto at = static_cast<std::size_t>(c);
-            const real mean_gradient = (sum[at] + normed(i, c) * product[at]) / static_cast<real>(pixels);
-            const real g = gradient(i);
-            d_x[i] = static_cast<value>(scale[c] * inverse_deviation[c] * (g - mean_gradient));
-            if (d_shortcut != nullptr) d_shortcut[i] = static_cast<value>(g);
-        }
-        for (std::int64_t c = 0; c < channels; ++c) {
-            const auto at = static_cast<std::size_t>(c);
-            d_scale[c] = add ? d_scale[c] + product[at] : product[at];
-            d_shift[c] = add ? d_shift[c] + sum[at] : sum[at];
-        }
-    }
-
-    /// y += x.
-    void add(const value* x, value* y, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) {
-            y[i] = static_cast<value>(static_cast<real>(x[i]) + static_cast<real>(y[i]));
-        }
-    }
-
-    /// Mean over the pixels of each image and channel: batch x pixels x channels to batch x channels.
-    void average(const value* x, value* y, std::int64_t batch, std::int64_t pixels, std::int64_t channels) {
-        for (std::int64_t n = 0; n < batch; ++n) {
-            for (std::int64_t c = 0; c < channels; ++c) {
-                real sum = 0;
-                for (std::int64_t i = 0; i < pixels; ++i) sum += static_cast<real>(x[(n * pixels + i) * channels + c]);
-                y[n * channels + c] = static_cast<value>(sum / static_cast<real>(pixels));
-            }
-        }
-    }
-    void average_backward(const value* d_y, value* d_x, std::int64_t batch, std::int64_t pixels,
-                          std::int64_t channels) {
-        for (std::int64_t i = 0; i < batch * pixels * channels; ++i) {
-            const real g = static_cast<real>(d_y[i / (pixels * channels) * channels + i % channels]);
-            d_x[i] = static_cast<value>(g / static_cast<real>(pixels));
-        }
-    }
-
     /// Adds the mean cross-entropy over `effective_rows` to the loss, and puts the gradient of the scaled loss in place
     /// of the logits.
     void cross_entropy(value* logits, const std::int32_t* targets, std::int64_t rows, std::int64_t classes,
@@ -392,7 +242,6 @@ public:
 
     /// The loss of this step before it is rounded to float.
     [[nodiscard]] double exact_loss() const noexcept { return exact_loss_; }
-    [[nodiscard]] Products& products() noexcept { return products_; }
 
 private:
     static constexpr real root_two_over_pi = real(0.7978845608028654);
@@ -400,42 +249,8 @@ private:
     [[nodiscard]] static real gelu_argument(real v) noexcept {
         return root_two_over_pi * (v + real(0.044715) * v * v * v);
     }
-    template <class T>
-    [[nodiscard]] static T square(T v) noexcept {
-        return v * v;
-    }
     [[nodiscard]] real clipped(real gradient) const noexcept {
         return gradient * static_cast<real>(control_.factor) * static_cast<real>(control_.clip);
-    }
-
-    /// Calls body(offset of a patch's pixel, offset of the image's pixel) for each that is not padding.
-    template <class Body>
-    static void for_each_patch(const convolution_shape& s, Body body) {
-        for (std::int64_t n = 0; n < s.batch; ++n) {
-            for (std::int64_t at = 0; at < s.out_side() * s.out_side() * s.kernel * s.kernel; ++at) {
-                const std::int64_t tap = at % (s.kernel * s.kernel), out = at / (s.kernel * s.kernel);
-                const std::int64_t y = out / s.out_side() * s.stride + tap / s.kernel - s.padding();
-                const std::int64_t x = out % s.out_side() * s.stride + tap % s.kernel - s.padding();
-                if (y < 0 || y >= s.side || x < 0 || x >= s.side) continue;
-                body((n * s.out_side() * s.out_side() * s.kernel * s.kernel + at) * s.in_channels,
-                     ((n * s.side + y) * s.side + x) * s.in_channels);
-            }
-        }
-    }
-    void gather_patches(const value* x, const convolution_shape& s) {
-        patches_.assign(static_cast<std::size_t>(s.out_pixels() * s.patch()), value{});
-        for_each_patch(s, [&](std::int64_t patch, std::int64_t pixel) {
-            std::copy_n(x + pixel, s.in_channels, patches_.data() + patch);
-        });
-    }
-    /// sums[c] = sum of of(i, c) over the elements i of channel c, summed in float64.
-    template <class Of>
-    static void channel_sums(std::int64_t pixels, std::int64_t channels, Of of, real* sums) {
-        std::vector<double> sum(static_cast<std::size_t>(channels));
-        for (std::int64_t i = 0; i < pixels * channels; ++i) {
-            sum[static_cast<std::size_t>(i % channels)] += static_cast<double>(of(i, i % channels));
-        }
-        for (std::size_t c = 0; c < sum.size(); ++c) sums[c] = static_cast<real>(sum[c]);
     }
 
     /// Scores of all heads of one sequence: heads x tokens x tokens.
@@ -480,14 +295,10 @@ private:
         std::fill(d_weight + seen, d_weight + s.tokens, value{});
     }
 
-    Products products_;
     step_control control_;
     double exact_loss_ = 0;
-    std::size_t allocated_bytes_ = 0;
     std::vector<real> scores_, d_scores_;
     std::vector<value> weights_, d_weights_;
-    std::vector<value> patches_;
-    std::vector<real> sums_;
 };
 
 } // namespace training

@@ -156,7 +156,7 @@ struct recipe {
 };
 
 [[nodiscard]] constexpr recipe recipe_of(network net) noexcept {
-    return net == network::transformer ? recipe{1e-3, 1.0, 0.01, 0.9, 0.999, 1e-8, 1e-5, 0.1}
+    return net == network::transformer ? recipe{5e-4, 1.0, 0.01, 0.9, 0.999, 1e-8, 1e-5, 0.1}
                                        : recipe{0.003, 1.0, 1e-4, 0.9, 0, 0, 1e-5, 0.1};
 }
 

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_TRAINING_FIXTURE_HPP
+#define PLUMBLINE_TRAINING_FIXTURE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "plumbline/result/result.hpp"
+#include "plumbline/training/bottleneck.hpp"
+#include "plumbline/training/invariants.hpp"
+#include "plumbline/training/transformer.hpp"
+#include "plumbline/workload/digest.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace training {
+
+/// The kernel `training_step/...` of any backend: one launch is one optimizer step of `Model` on a fixed batch, so that
+/// successive launches train. `Ops` is made of (Backend&, params) and says in `unsupported` what it cannot do.
+template <class Backend, class Ops, template <class> class Model>
+class fixture {
+public:
+    using params = workload::training_step::params;
+
+    fixture(Backend& on, const params& p, std::size_t) : p_(p), ops_(on, p), steps_(ops_, p, rules_of(p)) {}
+
+    /// Enqueues one step.
+    void run(Backend&, std::size_t) { steps_.step(); }
+
+    /// A small network of this kind and leg on the same backend: one step with a scale that moves is held to float64,
+    /// an overflow must be skipped, and fifty steps must learn as float64 does. Then this network must learn.
+    void verify(Backend& on) {
+        params small = small_version(p_);
+        if (p_.net == workload::training_step::network::bottleneck) small.accumulation = 2;
+        using check = step_check<Ops, Model>;
+        {
+            Ops ops(on, small);
+            trainer<Ops, Model> steps(ops, small, check::check_rules());
+            check(steps, name()).check_all();
+        }
+        {
+            Ops ops(on, small);
+            trainer<Ops, Model> steps(ops, small, rules_of(small));
+            check(steps, name()).check_learning(learning_steps);
+        }
+        const std::vector<double> losses = train();
+        check_losses(name(), losses, losses, 0);
+    }
+
+    /// Of loss, norm and a part of the weights after one step from the start.
+    [[nodiscard]] std::string output_hash(Backend&) {
+        steps_.reset();
+        steps_.step();
+        const step_control control = ops_.read_control();
+        const auto& last = steps_.model().weights().list().back();
+        const auto count = static_cast<std::size_t>(std::min<std::int64_t>(last.count, 65536));
+        auto seen = ops_.download(steps_.model().weights().master() + last.offset, count);
+        seen.push_back(static_cast<typename Ops::real>(control.loss));
+        seen.push_back(static_cast<typename Ops::real>(control.norm));
+        steps_.reset();
+        return workload::digest(seen.data(), seen.size() * sizeof seen.front());
+    }
+
+    [[nodiscard]] result::evidence evidence(Backend&) {
+        result::evidence ran = ops_.evidence();
+        const step_control control = ops_.read_control();
+        ran.parts["items_per_step"] = p_.items();
+        ran.parts["parameters"] = workload::training_step::parameters(p_);
+        ran.parts["allocated_bytes"] = static_cast<std::int64_t>(ops_.allocated_bytes());
+        ran.parts["loss_scale"] = static_cast<double>(control.scaler.scale);
+        ran.parts["skipped_steps"] = static_cast<std::int64_t>(control.scaler.skipped);
+        return ran;
+    }
+
+    static constexpr int learning_steps = 50;
+
+    /// The losses of the first fifty steps from the initial weights.
+    [[nodiscard]] std::vector<double> train() {
+        steps_.reset();
+        std::vector<double> losses;
+        for (int i = 0; i < learning_steps; ++i) {
+            steps_.step();
+            losses.push_back(static_cast<double>(ops_.read_control().loss));
+        }
+        steps_.reset();
+        return losses;
+    }
+
+    [[nodiscard]] static loss_scale_rules rules_of(const params& p) {
+        return p.type == workload::dtype::fp16 ? loss_scale_rules{} : no_scaling();
+    }
+
+    [[nodiscard]] trainer<Ops, Model>& steps() noexcept { return steps_; }
+
+private:
+    [[nodiscard]] std::string name() const { return workload::training_step::id(p_); }
+
+    params p_;
+    Ops ops_;
+    trainer<Ops, Model> steps_;
+};
+
+} // namespace training
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
