@@ -14,6 +14,7 @@
 #include "plumbline/workload/id.hpp"
 #include "plumbline/workload/layernorm.hpp"
 #include "plumbline/workload/probe.hpp"
+#include "plumbline/workload/training_step.hpp"
 
 namespace workload = plumbline::workload;
 
@@ -45,7 +46,8 @@ TEST_CASE("every id of every suite is one that its family makes") {
                 if (family == "probe") CHECK_NOTHROW((void)workload::probe::parse(id));
                 if (family == "layernorm") CHECK_NOTHROW((void)workload::layernorm::parse(id));
                 if (family == "dataloader") CHECK_NOTHROW((void)workload::dataloader::parse(id));
-                const std::set<std::string> known{"dataloader", "gemm", "layernorm", "probe"};
+                if (family == "training_step") CHECK_NOTHROW((void)workload::training_step::parse(id));
+                const std::set<std::string> known{"dataloader", "gemm", "layernorm", "probe", "training_step"};
                 CHECK(known.count(family) == 1);
             }
         }

@@ -58,8 +58,8 @@ TEST_CASE("a training step through the engine is verified and trains") {
     measure::engine<cpu::backend> engine(host);
     measure::options how;
     how.time.total = std::chrono::milliseconds(100);
-    for (std::string id : {"training_step/transformer/fp32/l1d32h2f64v64b2t16",
-                           "training_step/bottleneck/fp32/n2c16h8k8/accumulate2"}) {
+    for (std::string id :
+         {"training_step/transformer/fp32/l1d32h2f64v64b2t16", "training_step/bottleneck/fp32/n2c16h8k8/accumulate2"}) {
         CAPTURE(id);
         const auto results = engine.measure(cpu::make_training_step(id), how);
         REQUIRE(results.size() == 1);

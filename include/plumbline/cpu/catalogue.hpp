@@ -63,7 +63,10 @@ namespace detail {
     };
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
-    return {{"gemm", make_gemm}, {"probe", detail::make_probe}, {"training_step", make_training_step}, loader::family(std::move(loading))};
+    return {{"gemm", make_gemm},
+            {"probe", detail::make_probe},
+            {"training_step", make_training_step},
+            loader::family(std::move(loading))};
 }
 
 } // namespace cpu

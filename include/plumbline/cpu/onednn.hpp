@@ -88,8 +88,8 @@ struct built {
     std::string implementation;
 };
 
-/// destination = [destination +] source x weights [+ bias] [then GELU, tanh form]; shapes (batch x) n x k, k x m, 1 x m,
-/// n x m.
+/// destination = [destination +] source x weights [+ bias] [then GELU, tanh form]; shapes (batch x) n x k, k x m,
+/// 1 x m, n x m.
 [[nodiscard]] inline built matmul(const context& on, const memory_desc& source, const memory_desc& weights,
                                   const std::optional<memory_desc>& bias, const memory_desc& destination, bool gelu,
                                   bool add = false) {
