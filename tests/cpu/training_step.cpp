@@ -70,6 +70,7 @@ TEST_CASE("a training step through the engine is verified and trains") {
         CHECK(std::get<std::int64_t>(parts.at("items_per_step")) == parse(id).items());
         CHECK(std::get<std::int64_t>(parts.at("parameters")) == workload::training_step::parameters(parse(id)));
         CHECK(std::get<std::int64_t>(parts.at("skipped_steps")) == 0);
+        CHECK(std::get<double>(parts.at("loss_50")) < 0.7 * std::get<double>(parts.at("loss_1")));
         CHECK_FALSE(results[0].sessions[0].ran.implementation.empty());
     }
 }
