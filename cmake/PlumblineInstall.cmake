@@ -36,7 +36,7 @@ install(FILES
   "${CMAKE_CURRENT_LIST_DIR}/PlumblineBuildFacts.cmake" "${CMAKE_CURRENT_LIST_DIR}/PlumblineCuda.cmake"
   "${CMAKE_CURRENT_LIST_DIR}/plumbline_cuda.cu"
   "${CMAKE_CURRENT_LIST_DIR}/FindCUDNN.cmake" "${CMAKE_CURRENT_LIST_DIR}/FindoneDNN.cmake"
-  "${CMAKE_CURRENT_LIST_DIR}/FindCLI11.cmake"
+  "${CMAKE_CURRENT_LIST_DIR}/FindCLI11.cmake" "${CMAKE_CURRENT_LIST_DIR}/PlumblineFind.cmake"
   DESTINATION "${plumbline_package_dir}" COMPONENT dev)
 
 configure_file("${CMAKE_CURRENT_LIST_DIR}/plumbline.pc.in" "${CMAKE_CURRENT_BINARY_DIR}/plumbline.pc" @ONLY)

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <new>
 #include <sstream>
 #include <string>
@@ -23,6 +24,7 @@
 #include "plumbline/compare/compare.hpp"
 #include "plumbline/compare/merge.hpp"
 #include "plumbline/compare/siblings.hpp"
+#include "plumbline/core/utc.hpp"
 #include "plumbline/environment/diff.hpp"
 #include "plumbline/json/policy.hpp"
 #include "plumbline/json/store.hpp"
@@ -30,6 +32,7 @@
 #include "plumbline/report/environment.hpp"
 #include "plumbline/report/siblings.hpp"
 #include "plumbline/report/terminal.hpp"
+#include "plumbline/run/completion.hpp"
 
 namespace {
 
@@ -49,6 +52,7 @@ struct arguments {
     bool allow_hardware_diff = false;
     bool brief = false;
     bool print_policy = false;
+    std::string completion;
     std::string siblings;
     std::string accept;
     std::string into;
@@ -78,15 +82,22 @@ Exit codes:
 When several apply: 2 > 3 > 1 > 4 > 5 > 0.)";
 
 void declare(CLI::App& app, arguments& into) {
-    app.set_version_flag("--version", PLUMBLINE_VERSION);
+    app.formatter(std::make_shared<run::help_format>());
+    app.get_help_ptr()->description("This text");
+    app.set_version_flag("--version", PLUMBLINE_VERSION, "The version");
     app.add_option("FILE", into.files, "BASE and NEW, or only NEW with --siblings");
     app.add_option("--base", into.more_base, "One more file of the base's device, pooled with BASE; repeatable")
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->option_text("=FILE");
     app.add_option("--new", into.more_new, "One more file of the new one's device, pooled with NEW; repeatable")
-        ->allow_extra_args(false);
-    app.add_option("--format", into.format, "text, markdown, json, junit or github")->capture_default_str();
-    app.add_option("--output", into.output, "Write the report to this file instead of standard output");
-    app.add_option("--policy", into.policy, "Margins, classes, rules and accepted changes: JSON with comments");
+        ->allow_extra_args(false)
+        ->option_text("=FILE");
+    app.add_option("--format", into.format, "Form of the report (default text)")
+        ->option_text("=text|markdown|json|junit|github");
+    app.add_option("--output", into.output, "Write the report to this file instead of standard output")
+        ->option_text("=FILE");
+    app.add_option("--policy", into.policy, "Margins, classes, rules and accepted changes: JSON with comments")
+        ->option_text("=FILE");
     app.add_flag("--print-policy", into.print_policy, "Print the policy with its defaults, as a start for your own");
     app.add_flag("--strict", into.strict, "Inconclusive results give exit code 5");
     app.add_flag("--environment-only", into.environment_only, "Show what differs in the environment and nothing else");
@@ -94,22 +105,19 @@ void declare(CLI::App& app, arguments& into) {
                  "Other hardware: ratios without verdicts instead of a refusal");
     app.add_flag("--brief", into.brief, "Leave out what is equivalent (it is still counted)");
     app.add_option("--siblings", into.siblings, "Rank NEW among the baselines of this folder; they are never pooled")
-        ->type_name("DIR");
+        ->option_text("=DIR");
     app.add_option("--accept", into.accept, "Move results of this file into the baseline named by --into")
-        ->type_name("NEW");
-    app.add_option("--into", into.into, "The baseline that --accept changes")->type_name("BASE");
-    app.add_option("--reason", into.reason, "Why --accept is right; kept in the baseline's history");
-    app.add_option("--who", into.who, "Who accepts; default: the user's name");
-    app.add_option("--only", into.only, "Accept only this benchmark; repeatable")->allow_extra_args(false);
+        ->option_text("=FILE");
+    app.add_option("--into", into.into, "The baseline that --accept changes")->option_text("=FILE");
+    app.add_option("--reason", into.reason, "Why --accept is right; kept in the baseline's history")
+        ->option_text("=TEXT");
+    app.add_option("--who", into.who, "Who accepts; default: the user's name")->option_text("=NAME");
+    app.add_option("--only", into.only, "Accept only this benchmark; repeatable")
+        ->allow_extra_args(false)
+        ->option_text("=ID");
+    app.add_option("--completion", into.completion, "Completion script: source <(bench-compare --completion=bash)")
+        ->option_text("=bash|zsh");
     app.footer(footer);
-}
-
-[[nodiscard]] std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    ::gmtime_r(&now, &parts);
-    char text[32];
-    return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
 [[nodiscard]] std::string user_name() {
@@ -293,8 +301,8 @@ exit_code run_accept(const CLI::App& app, const arguments& given) {
     const compare::policy rules = policy_of(given);
     const std::vector<result::baseline> loaded = load_all({given.into, given.accept});
     const std::string who = given.who.empty() ? user_name() : given.who;
-    const result::baseline changed =
-        compare::accept(loaded[0], loaded[1], given.only, {utc_now(), "accepted", who, given.reason, {}}, rules);
+    const result::baseline changed = compare::accept(
+        loaded[0], loaded[1], given.only, {utc_text(std::time(nullptr)), "accepted", who, given.reason, {}}, rules);
     json::save(given.into, changed);
     std::cout << given.into << ": accepted " << report::counted(changed.history.back().ids.size(), "benchmark")
               << " of " << given.accept << " (" << report::printable(who) << ": " << report::printable(given.reason)
@@ -302,7 +310,12 @@ exit_code run_accept(const CLI::App& app, const arguments& given) {
     return exit_code::ok;
 }
 
-exit_code run(const CLI::App& app, const arguments& given) {
+exit_code dispatch(const CLI::App& app, const arguments& given) {
+    if (!given.completion.empty()) {
+        const std::string text = run::completion(app, "bench-compare", given.completion);
+        deliver(given, [&text](std::ostream& out, const report::options&) { out << text; });
+        return exit_code::ok;
+    }
     if (given.print_policy) {
         const std::string text = json::dump(policy_of(given));
         deliver(given, [&text](std::ostream& out, const report::options&) { out << text; });
@@ -338,7 +351,7 @@ int main(int argc, char** argv) {
         } catch (const CLI::ParseError& problem) {
             return fail(std::string(problem.what()) + "; see bench-compare --help", exit_code::usage);
         }
-        return static_cast<int>(run(app, given));
+        return static_cast<int>(dispatch(app, given));
     } catch (const error& problem) {
         return fail(problem.what(), problem.code());
     } catch (const std::bad_alloc&) {

@@ -47,6 +47,7 @@
 #include "plumbline/workload/verify.hpp"
 
 #include "plumbline/result/alarm.hpp"
+#include "plumbline/result/append.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/result/fingerprint.hpp"
 #include "plumbline/result/limit.hpp"

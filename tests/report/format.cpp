@@ -37,6 +37,10 @@ TEST_CASE("percentages") {
     CHECK(report::signed_percent(0) == "+0.00 %");
     CHECK(report::percent(0.009) == "0.9 %");
     CHECK(report::percent(HUGE_VAL) == "no size");
+    CHECK(report::detectable(0.0151) == "1.5 %");
+    CHECK(report::detectable(8.9) == "890 %");
+    CHECK(report::detectable(6e6) == "more than 10x");
+    CHECK(report::detectable(HUGE_VAL) == "no size");
     CHECK(report::signed_percent(NAN) == "? %");
 }
 

@@ -27,6 +27,12 @@ namespace fake {
 
 class backend {
 public:
+    /// FAKE_SLOW_DEVICE is the number of a device that takes a quarter longer for everything.
+    explicit backend(int number = 0) {
+        const char* slow = std::getenv("FAKE_SLOW_DEVICE");
+        if (slow != nullptr && std::atoi(slow) == number) slowness_ = 1.25;
+    }
+    [[nodiscard]] double slowness() const { return slowness_; }
     struct recording {
         plumbline::measure::launch run;
         std::size_t launches = 1;
@@ -55,6 +61,7 @@ public:
     void work(double ns) { elapsed_ns_ += ns; }
 
 private:
+    double slowness_ = 1;
     double elapsed_ns_ = 0;
 };
 
@@ -76,14 +83,14 @@ class kernel {
 public:
     using params = fake::params;
 
-    kernel(backend&, const params& p, std::size_t) : params_(p) {
+    kernel(backend& b, const params& p, std::size_t) : params_(p) {
         if (p.what == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
         if (p.what == "die") ::raise(SIGSEGV);
         if (p.what == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(p.number));
         if (p.what == "throw") throw plumbline::error("this benchmark throws");
         if (p.what == "unsupported") throw plumbline::unsupported_error("this machine cannot do it");
         const char* factor = std::getenv("FAKE_FACTOR");
-        ns_ = (1000.0 + 10 * p.number) * (factor != nullptr ? std::atof(factor) : 1);
+        ns_ = (1000.0 + 10 * p.number) * (factor != nullptr ? std::atof(factor) : 1) * b.slowness();
     }
     void run(backend& b, std::size_t) const { b.work(ns_); }
     void verify(backend&) {
@@ -130,7 +137,7 @@ inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
             throw plumbline::environment_error("fake",
                                                "device " + std::to_string(device) + " does not start; plug it in");
         }
-        return std::make_unique<backend>();
+        return std::make_unique<backend>(device);
     };
     made.identify = [name](const plumbline::environment::host&, int device) {
         plumbline::result::device d;
@@ -139,7 +146,12 @@ inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
         d.uuid = std::to_string(device) + "123456789abcdef";
         return d;
     };
-    made.devices = [](const plumbline::environment::host&) { return std::vector<int>{0, 1}; };
+    made.devices = [](const plumbline::environment::host&) {
+        const char* count = std::getenv("FAKE_DEVICES"); // default 2
+        std::vector<int> numbers;
+        for (int i = 0; i < (count != nullptr ? std::atoi(count) : 2); ++i) numbers.push_back(i);
+        return numbers;
+    };
     return made;
 }
 

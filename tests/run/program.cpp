@@ -316,7 +316,29 @@ TEST_CASE("--quiet leaves standard error empty; --version and --help are no runs
 
 TEST_CASE("--device=all measures each device into its own file") {
     const fake_place at;
-    CHECK(at.bench({"--baseline", "--device=all", "--suite=quick", "--sessions=1"}).code == 0);
+    const ended r = at.bench({"--baseline", "--device=all", "--suite=quick", "--sessions=1"});
+    CHECK(r.code == 0);
     CHECK(json::load(at.baseline()).results.size() == 2);
     CHECK(json::load(at.folder / "baselines/fake-device-11234567.json").results.size() == 2);
+    CHECK(contains(r.err, "nobody can say which of two"));
+}
+
+TEST_CASE("--device=all names the odd one among several devices, in a baseline and in a comparison") {
+    fake_place at;
+    at.variables["FAKE_DEVICES"] = "4";
+    const ended even = at.bench({"--baseline", "--device=all", "--suite=quick", "--sessions=1"});
+    CHECK(even.code == 0);
+    CHECK(contains(even.err, "4 devices, none stands apart from the others"));
+    at.variables["FAKE_SLOW_DEVICE"] = "2";
+    const ended odd = at.bench({"--compare", "--device=all", "--sessions=5"});
+    CAPTURE(odd.err);
+    CHECK(odd.code == 1); // against its own baseline too
+    CHECK(contains(odd.err, "the odd one of 4 devices, device 2 (fake-device-21234567-"));
+    CHECK(contains(odd.err, "cost +25.0 % against its 3 siblings over 2 results; most: fake/work/"));
+    CHECK(odd.err.find("the odd one") == odd.err.rfind("the odd one"));
+}
+
+TEST_CASE("a program that starts itself for one step is that step alone") {
+    const fake_place at;
+    CHECK(at.bench({"--fake-step"}).code == 42);
 }

@@ -25,9 +25,11 @@ struct tested_pair {
     test_result test;
 };
 
-/// A fraction as text with two digits: "1.5 %", "25 %", "514 %". Independent of the locale, unlike printf.
+/// A fraction as text with two digits: "1.5 %", "25 %", "514 %", and from ten times on no number, which would only
+/// pretend to know. Independent of the locale, unlike printf.
 [[nodiscard]] inline std::string percent(double fraction) {
-    const double value = std::min(fraction * 100, 1e9); // what could not be seen at all need not be exact
+    if (!(fraction <= 9)) return "more than 10x";
+    const double value = fraction * 100;
     char text[32];
     const bool fine = value < 10;
     const auto style = fine ? std::chars_format::general : std::chars_format::fixed;

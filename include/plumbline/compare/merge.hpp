@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
-#include <set>
+#include <iterator>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumbline/compare/gate.hpp"
@@ -14,6 +14,7 @@
 #include "plumbline/compare/noise.hpp"
 #include "plumbline/compare/policy.hpp"
 #include "plumbline/core/error.hpp"
+#include "plumbline/result/append.hpp"
 #include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -42,7 +43,7 @@ inline void require_new_sessions(const result::baseline& into, const result::bas
 }
 
 /// Unites one result of a part with what the pool has of it.
-inline void unite(result::result& into, const result::result& from) {
+inline void unite(result::result& into, result::result from) {
     // What was skipped, or failed early, has no sessions and may have no description either.
     const bool both = !into.sessions.empty() && !from.sessions.empty();
     const bool alike = !both || (into.what.hash() == from.what.hash() && into.what.unit == from.what.unit &&
@@ -64,34 +65,20 @@ inline void unite(result::result& into, const result::result& from) {
         into.status = from.status;
         into.reason = from.reason;
     }
-    into.sessions.insert(into.sessions.end(), from.sessions.begin(), from.sessions.end());
+    std::move(from.sessions.begin(), from.sessions.end(), std::back_inserter(into.sessions));
 }
 
 /// Adds a baseline to a pool of the same device.
-inline void add_part(result::baseline& pool, const result::baseline& part, std::map<key, std::size_t>& places) {
+inline void add_part(result::baseline& pool, const result::baseline& part) {
     require_same_device(pool, part);
     require_new_sessions(pool, part);
-    const std::size_t offset = pool.sessions.size();
-    pool.sessions.insert(pool.sessions.end(), part.sessions.begin(), part.sessions.end());
-    for (result::result r : part.results) {
-        for (auto& s : r.sessions) s.session += offset;
-        const auto [at, added] = places.try_emplace({r.what.id, r.what.metric}, pool.results.size());
-        if (added) {
-            pool.results.push_back(std::move(r));
-        } else {
-            unite(pool.results[at->second], r);
-        }
-    }
+    result::append_sessions(pool, part, unite);
     pool.history.insert(pool.history.end(), part.history.begin(), part.history.end());
     pool.environment = part.environment;
     pool.tool = part.tool;
     pool.checks = part.checks;
     for (const auto& [name, value] : part.labels) pool.labels[name] = value;
     for (const auto& [name, value] : part.device.properties) pool.device.properties[name] = value;
-    for (const auto& [name, value] : part.device.ceilings) {
-        double& best = pool.device.ceilings[name];
-        best = std::max(best, value);
-    }
     for (const auto& [name, value] : part.noise) pool.noise[name] = value;
     const auto still_out = [&](const std::string& id) {
         const auto& other = part.selected.left_out;
@@ -113,11 +100,7 @@ inline void add_part(result::baseline& pool, const result::baseline& part, std::
 [[nodiscard]] inline result::baseline merge(const std::vector<result::baseline>& parts, const policy& rules = {}) {
     if (parts.empty()) throw usage_error("no baseline was given: name at least one file");
     result::baseline pool = parts.front();
-    std::map<detail::key, std::size_t> places;
-    for (std::size_t i = 0; i < pool.results.size(); ++i) {
-        places[{pool.results[i].what.id, pool.results[i].what.metric}] = i;
-    }
-    for (std::size_t i = 1; i < parts.size(); ++i) detail::add_part(pool, parts[i], places);
+    for (std::size_t i = 1; i < parts.size(); ++i) detail::add_part(pool, parts[i]);
     if (parts.size() > 1) {
         for (const auto& [name, noise] : estimate_noise(pool, rules)) pool.noise[name] = noise;
     }

@@ -27,6 +27,16 @@ PLUMBLINE_NAMESPACE_BEGIN
     return std::string(day.data()) + fraction.data();
 }
 
+/// Now, with milliseconds.
+[[nodiscard]] inline std::string utc_now() {
+    return utc_text(std::chrono::system_clock::now());
+}
+
+/// A time in whole seconds as UTC in ISO 8601: "2026-11-30T20:15:00Z".
+[[nodiscard]] inline std::string utc_text(std::time_t at) {
+    return utc_text(std::chrono::system_clock::from_time_t(at)).substr(0, 19) + "Z";
+}
+
 PLUMBLINE_NAMESPACE_END
 
 #endif

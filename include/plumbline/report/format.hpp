@@ -104,6 +104,11 @@ namespace report {
     return std::isfinite(fraction) ? percent_digits(fraction) + " %" : std::string("no size");
 }
 
+/// The smallest change that can be detected: "1.5 %"; from ten times on a number would only pretend to know.
+[[nodiscard]] inline std::string detectable(double fraction) {
+    return std::isfinite(fraction) && fraction > 9 ? std::string("more than 10x") : percent(fraction);
+}
+
 /// "1 session", "5 sessions".
 [[nodiscard]] inline std::string counted(std::size_t count, const std::string& what) {
     return std::to_string(count) + ' ' + what + (count == 1 ? "" : "s");

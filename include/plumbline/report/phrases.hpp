@@ -140,7 +140,7 @@ namespace detail {
 [[nodiscard]] inline std::string what_would_settle(const compare::finding& what) {
     if (!what.effect) return {};
     const double smallest = what.effect->smallest_detectable;
-    std::string text = std::isfinite(smallest) ? "smallest change it could have seen: " + percent(smallest)
+    std::string text = std::isfinite(smallest) ? "smallest change it could have seen: " + detectable(smallest)
                                                : std::string("no change of any size could have been seen");
     if (what.effect->sessions_needed) {
         text += "; " + counted(*what.effect->sessions_needed, "session") + " a side would settle it";

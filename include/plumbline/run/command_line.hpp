@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -16,6 +17,7 @@
 
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/nearest.hpp"
+#include "plumbline/run/completion.hpp"
 #include "plumbline/run/options.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -28,7 +30,7 @@ namespace detail {
 struct raw_options {
     std::string baseline, compare, check, control, device = "0", format = "text";
     std::string google_filter, google_list, google_format, google_out_format = "json";
-    std::string predict, planted, data;
+    std::string predict, planted, data, completion;
     bool confirm = false, fingerprint = false, self_test = false, list = false, version = false;
     std::size_t sessions = 0;
     double time_budget_s = 0;
@@ -36,10 +38,17 @@ struct raw_options {
 };
 
 inline constexpr const char* help_epilogue =
+    "Examples:\n"
+    "  bench --baseline                          measure this device and keep the result as what it should do\n"
+    "  bench --compare                           the same benchmarks again: what changed, and why\n"
+    "  bench --suite=quick --filter=gemm/bf16    a part of a suite, as a table\n"
+    "  bench --baseline --append                 more sessions for a baseline, of another day or boot\n"
+    "  bench --baseline --device=all             every device into a baseline of its own, and the odd one named\n\n"
     "Files: a baseline is <device>-<hash>.json in $PLUMBLINE_BASELINE_DIR, else in baselines/local/;\n"
     "every other run is kept in its folder runs/ unless --save says where.\n"
     "Exit codes: 0 all well, 1 regressed, 2 usage or input, 3 not comparable, 4 incomplete or wrong,\n"
     "5 inconclusive (--strict), 6 precondition not met, 130/143 interrupted (--resume goes on).\n"
+    "With bench-compare two files are compared anywhere, and --accept takes a wanted change into a baseline.\n"
     "PLUMBLINE_WATCHDOG_SECONDS: how long a session may be silent before it is stopped (default 120).";
 
 inline void add_actions(CLI::App& app, raw_options& raw) {
@@ -60,19 +69,25 @@ inline void add_actions(CLI::App& app, raw_options& raw) {
         ->option_text("=P[,P...]")
         ->group("What to do");
     app.add_flag("--list", raw.list, "benchmark ids, one a line")->group("What to do");
+    app.add_option("--completion", raw.completion, "completion script: source <(bench --completion=bash)")
+        ->option_text("=bash|zsh")
+        ->group("What to do");
     app.add_flag("--version", raw.version, "the version")->group("What to do");
     app.add_flag("--confirm", raw.confirm)->group("");
     app.add_option("--predict", raw.predict)->expected(0, 1)->group("");
 }
 
 inline void add_choices(CLI::App& app, options& into, raw_options& raw) {
-    app.add_option("--suite", into.suite, "quick, standard, full, or a JSON file")->option_text("=NAME|FILE");
+    app.add_option("--suite", into.suite, "quick (a minute), standard (five), full (twenty), or a JSON file of ids")
+        ->option_text("=quick|standard|full|FILE");
     app.add_option("--filter", into.filter, "only ids that match; -REGEX: only those that do not")
         ->option_text("=REGEX");
-    app.add_option("--backend", into.backend, "auto, cuda or cpu")->option_text("=NAME");
+    app.add_option("--backend", into.backend, "auto: cuda where there is NVIDIA hardware, else cpu")
+        ->option_text("=auto|cuda|cpu");
     app.add_option("--data", raw.data, "folder of images, or .npy or CIFAR-10 records, for the DataLoader")
         ->option_text("=DIR|FILE");
-    app.add_option("--device", raw.device, "device number, or all")->option_text("=N|all");
+    app.add_option("--device", raw.device, "device number (default 0), or all: one after the other")
+        ->option_text("=N|all");
     app.add_option("--sessions", raw.sessions, "process starts to measure in (default 5; plain runs 3)")
         ->option_text("=K");
     app.add_option("--time-budget", raw.time_budget_s, "seconds the whole run may take")->option_text("=SECONDS");
@@ -92,8 +107,8 @@ inline void add_outputs(CLI::App& app, options& into, raw_options& raw) {
     app.add_option("--output", into.output, "write the report here instead of to standard output")
         ->option_text("=FILE")
         ->group("Output");
-    app.add_option("--format", raw.format, "of the report: text, json; with a comparison markdown, junit, github too")
-        ->option_text("=NAME")
+    app.add_option("--format", raw.format, "of the report (default text); the last three for comparisons alone")
+        ->option_text("=text|json|markdown|junit|github")
         ->group("Output");
     app.add_option("--policy", into.policy, "margins, classes and accepted changes of a comparison (JSON)")
         ->option_text("=FILE")
@@ -283,6 +298,9 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     CLI::App app("Measures what this machine's GPU (or CPU) delivers, and compares it with what it delivered before.",
                  program);
     app.allow_extras();
+    app.formatter(std::make_shared<help_format>());
+    app.get_help_ptr()->description("this text")->group("What to do");
+    app.option_defaults()->group("How");
     app.footer(detail::help_epilogue);
     detail::add_actions(app, raw);
     detail::add_choices(app, into, raw);
@@ -297,6 +315,11 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
         throw usage_error(std::string(e.what()) + " (" + program + " --help explains every flag)");
     }
     detail::refuse_unknown(app, program);
+    if (!raw.completion.empty()) {
+        into.what = action::help;
+        into.help = completion(app, program, raw.completion);
+        return into;
+    }
     if (raw.version) {
         into.what = action::help;
         into.help = program + " " PLUMBLINE_VERSION "\n";

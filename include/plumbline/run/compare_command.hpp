@@ -83,6 +83,7 @@ inline void require_comparable(const context& in, const result::baseline& base, 
     remove_leftovers(plan.target);
     const compare::comparison found = compare::compare(base, run.made, rules);
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
+    note_finished(in, device, plan.target, run.made);
     in.remarks.note("this run is kept as " + plan.target.string());
     return worse(found.exit, sessions_code(run.made)); // results are judged by the policy alone
 }

@@ -59,6 +59,12 @@ struct target_device {
     result::device device;
 };
 
+/// What was measured on one device of several, and the file it is kept in.
+struct finished_device {
+    std::string name; ///< "device 2 (FILE)"
+    result::baseline measured;
+};
+
 /// What every command works with.
 struct context {
     const program_settings& settings;
@@ -67,7 +73,8 @@ struct context {
     progress& remarks;    ///< for people, on standard error
     std::ostream& output; ///< the report, on standard output
     interrupt_watch& signals;
-    std::map<std::string, std::string> variables; ///< the environment block
+    std::map<std::string, std::string> variables;     ///< the environment block
+    std::vector<finished_device>* finished = nullptr; ///< --device=all: gets what each device did
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 
     [[nodiscard]] std::filesystem::path folder() const { return baseline_folder(variables); }

@@ -279,6 +279,13 @@ inline void finish_side(side& of, const preflight_outcome& before) {
     return text.str();
 }
 
+/// Keeps what a device did for the comparison with its siblings.
+inline void note_finished(const context& in, const target_device& device, const std::filesystem::path& file,
+                          const result::baseline& made) {
+    if (in.finished == nullptr) return;
+    in.finished->push_back({"device " + std::to_string(device.number) + " (" + file.filename().string() + ")", made});
+}
+
 /// Where the baseline of this call lies, and which of the three ways to write it was chosen. A file that exists
 /// without a choice is a usage_error that names them.
 [[nodiscard]] inline std::filesystem::path baseline_target(const context& in, const target_device& device) {
@@ -366,6 +373,7 @@ inline void store_baseline(const context& in, const std::filesystem::path& targe
     if (!in.how.google_output.empty()) {
         json::write_atomically(in.how.google_output, json::dump_google_benchmark(run.made, in.settings.name));
     }
+    note_finished(in, device, plan.target, run.made);
     in.remarks.note((baseline ? "baseline: " : "kept as ") + plan.target.string());
     return code_of(run.made);
 }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "plumbline/result/append.hpp"
 #include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -45,13 +47,13 @@ namespace detail {
 
 /// Adds one session's result to the same benchmark's. Failed once is failed: a wrong result in one session of five is
 /// a wrong result. Skipped gives way to anything measured.
-inline void merge_result(result::result& into, result::result part, std::size_t session_number) {
+inline void merge_result(result::result& into, result::result part) {
     using result::result_status;
     const bool first = into.sessions.empty() && into.status != result_status::failed;
     into.verified = part.verified && (into.verified || first);
     if (part.status == result_status::failed && into.status != result_status::failed) {
         into.status = result_status::failed;
-        into.reason = "in session " + std::to_string(session_number) + ": " + part.reason;
+        into.reason = part.reason;
     } else if (part.status == result_status::ok && into.status == result_status::skipped) {
         into.status = result_status::ok;
         into.reason.clear();
@@ -63,38 +65,22 @@ inline void merge_result(result::result& into, result::result part, std::size_t 
 
 } // namespace detail
 
-/// Adds the sessions of `part` to `into`, with its results; indices are moved, environment and device are taken
-/// where `into` has none yet. Both must be of one device; who calls has made sure of it.
+/// Adds the sessions of `part` to `into`, with its results; environment and device are taken where `into` has none
+/// yet. Both must be of one device; who calls has made sure of it.
 inline void merge(result::baseline& into, result::baseline part) {
-    const std::size_t offset = into.sessions.size();
     if (into.environment.attributes.empty()) into.environment = std::move(part.environment);
     if (into.device.backend.empty()) into.device = part.device;
-    for (const auto& [name, value] : part.device.ceilings) {
-        double& best = into.device.ceilings[name];
-        best = std::max(best, value);
-    }
     if (into.created.empty()) into.created = part.created;
     if (into.tool.empty()) into.tool = std::move(part.tool);
     for (const auto& [name, value] : part.labels) into.labels.emplace(name, value);
     for (const auto& [name, value] : part.checks) into.checks.emplace(name, value);
-    std::move(part.sessions.begin(), part.sessions.end(), std::back_inserter(into.sessions));
-
-    std::map<std::pair<std::string, std::string>, std::size_t> known;
-    for (std::size_t i = 0; i < into.results.size(); ++i) {
-        known[{into.results[i].what.id, into.results[i].what.metric}] = i;
-    }
-    for (result::result& each : part.results) {
-        for (result::session_result& one : each.sessions) one.session += offset;
-        const auto at = known.find({each.what.id, each.what.metric});
-        if (at != known.end()) {
-            detail::merge_result(into.results[at->second], std::move(each), offset + 1);
-            continue;
+    if (into.sessions.size() + part.sessions.size() > 1) {
+        for (result::result& each : part.results) {
+            if (each.status != result::result_status::failed) continue;
+            each.reason = "in session " + std::to_string(into.sessions.size() + 1) + ": " + each.reason;
         }
-        if (each.status == result::result_status::failed && into.sessions.size() > 1) {
-            each.reason = "in session " + std::to_string(offset + 1) + ": " + each.reason;
-        }
-        into.results.push_back(std::move(each));
     }
+    result::append_sessions(into, std::move(part), detail::merge_result);
 }
 
 /// Puts results into the order of `ids`, so that a file does not show the shuffled order of its first session.

@@ -3,8 +3,6 @@
 #define PLUMBLINE_RUN_PATHS_HPP
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -13,30 +11,12 @@
 #include <system_error>
 #include <vector>
 
+#include "plumbline/core/utc.hpp"
 #include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace run {
-
-/// A time as UTC in ISO 8601, "2026-11-30T20:15:00Z".
-[[nodiscard]] inline std::string utc_text(std::time_t at) {
-    std::tm parts{};
-    ::gmtime_r(&at, &parts);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    return text;
-}
-
-/// Now, as UTC in ISO 8601 with milliseconds: two sessions of one second are still told apart.
-[[nodiscard]] inline std::string utc_now() {
-    const auto now = std::chrono::system_clock::now();
-    const auto whole = std::chrono::floor<std::chrono::seconds>(now);
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(now - whole).count();
-    std::string text = utc_text(std::chrono::system_clock::to_time_t(whole));
-    const std::string digits = std::to_string(1000 + left);
-    return text.replace(text.size() - 1, 1, "." + digits.substr(1) + "Z");
-}
 
 /// A name that is safe in every file system: lower-case letters and digits, all else one '-'.
 [[nodiscard]] inline std::string file_name_of(std::string_view text) {

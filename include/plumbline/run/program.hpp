@@ -19,6 +19,7 @@
 #include "plumbline/run/command_line.hpp"
 #include "plumbline/run/compare_command.hpp"
 #include "plumbline/run/context.hpp"
+#include "plumbline/run/device_siblings.hpp"
 #include "plumbline/run/measure_command.hpp"
 #include "plumbline/run/self_test.hpp"
 
@@ -46,7 +47,7 @@ namespace detail {
 }
 
 /// All devices that were asked for, one after the other.
-[[nodiscard]] inline exit_code run_devices(const context& in) {
+[[nodiscard]] inline exit_code run_devices(context in) {
     const std::vector<target_device> devices = find_devices(in);
     const bool one_file =
         !in.how.file.empty() || !in.how.save.empty() || !in.how.output.empty() || !in.how.google_output.empty();
@@ -55,6 +56,8 @@ namespace detail {
                           " devices, each into a file of "
                           "its own: name no file, or give --device=N");
     }
+    std::vector<finished_device> finished;
+    if (devices.size() > 1) in.finished = &finished;
     exit_code code = exit_code::ok;
     for (const target_device& device : devices) {
         if (devices.size() > 1) {
@@ -67,8 +70,9 @@ namespace detail {
             in.remarks.warn(e.what()); // one broken device must not hide what the others do
             code = worse(code, e.code());
         }
-        if (code == exit_code::interrupted || code == exit_code::terminated) break;
+        if (code == exit_code::interrupted || code == exit_code::terminated) return code;
     }
+    tell_siblings(in.remarks, std::move(finished));
     return code;
 }
 

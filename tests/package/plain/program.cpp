@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two translation units with everything of the umbrella and the JSON files: the second is linked in or a shared library.
+// Two translation units with everything of the umbrella and the JSON files: the second is linked in or a shared
+// library.
 #include <cstdio>
 #include <string>
 
@@ -10,7 +11,7 @@ std::string second_hash(const std::string& text);
 
 int main() {
     plumbline::result::baseline empty;
-    empty.created = plumbline::utc_text({});
+    empty.created = plumbline::utc_now();
     const std::string text = plumbline::json::dump(empty);
     if (plumbline::json::dump(plumbline::json::parse_baseline(text, "memory")) != text) return 1;
     if (second_hash("abc") != plumbline::short_hash("abc")) return 2;
