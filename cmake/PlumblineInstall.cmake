@@ -89,6 +89,26 @@ foreach(data IN ITEMS bench/suites baselines/schema baselines/reference)
   endif()
 endforeach()
 
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/tools/recipes" DESTINATION "${CMAKE_INSTALL_DATADIR}/plumbline" COMPONENT tools
+  USE_SOURCE_PERMISSIONS)
+if(plumbline_programs AND NOT CMAKE_CROSSCOMPILING)
+  # Written by the programs themselves, from their option tables.
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/completion")
+  file(MAKE_DIRECTORY "${folder}")
+  set(made "")
+  foreach(program IN LISTS plumbline_programs)
+    string(REPLACE "-" "_" function "_${program}")
+    add_custom_command(OUTPUT "${folder}/${program}" "${folder}/${function}" VERBATIM
+      COMMAND ${program} --completion=bash > "${folder}/${program}"
+      COMMAND ${program} --completion=zsh > "${folder}/${function}" DEPENDS ${program})
+    list(APPEND made "${folder}/${program}")
+    install(FILES "${folder}/${program}" DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+      COMPONENT tools)
+    install(FILES "${folder}/${function}" DESTINATION "${CMAKE_INSTALL_DATADIR}/zsh/site-functions" COMPONENT tools)
+  endforeach()
+  add_custom_target(plumbline_completion ALL DEPENDS ${made})
+endif()
+
 set(CPACK_SYSTEM_NAME "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
 set(CPACK_PACKAGE_VENDOR "plumbline")
 set(CPACK_PACKAGE_CONTACT "plumbline developers <plumbline@localhost>")

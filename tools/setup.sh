@@ -91,6 +91,7 @@ plumbline_missing() {
     command -v xmllint >/dev/null || plumbline_optional+=(libxml2-utils)
     command -v patchelf >/dev/null || plumbline_optional+=(patchelf)
     command -v shellcheck >/dev/null || plumbline_optional+=(shellcheck)
+    command -v yamllint >/dev/null || plumbline_optional+=(yamllint)
 }
 
 plumbline_compiler_package() {
