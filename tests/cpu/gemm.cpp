@@ -49,7 +49,7 @@ TEST_CASE("other dtypes give the reference or say that they cannot") {
             kernel.verify(host);
             ++ran;
         } catch (const unsupported_error& e) {
-            MESSAGE(id << ": " << e.what());
+            MESSAGE(id << ": " << std::string(e.what()));
         }
     }
     if (cpu::has_native_bf16()) CHECK(ran >= 2);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plumbline/cpu/backend.hpp"
+#include "plumbline/cpu/conv.hpp"
 #include "plumbline/cpu/gemm.hpp"
 #include "plumbline/cpu/probe.hpp"
 #include "plumbline/cpu/training_step.hpp"
@@ -58,12 +59,16 @@ namespace detail {
 
 /// The families that this backend can make benchmarks of; `data` is what those of the DataLoader read.
 [[nodiscard]] inline std::vector<measure::family<backend>> catalogue(loader::inputs data = loader::default_inputs()) {
+    const auto make_conv = [](const std::string& id) {
+        return measure::make_benchmark<conv, backend>(workload::conv::parse(id));
+    };
     const auto make_gemm = [](const std::string& id) {
         return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id));
     };
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
-    return {{"gemm", make_gemm},
+    return {{"conv", make_conv},
+            {"gemm", make_gemm},
             {"probe", detail::make_probe},
             {"training_step", make_training_step},
             loader::family(std::move(loading))};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "plumbline/cpu/backend.hpp"
+#include "plumbline/cpu/elements.hpp"
 #include "plumbline/cpu/memory.hpp"
 #include "plumbline/cpu/onednn.hpp"
 #include "plumbline/result/result.hpp"
@@ -23,16 +24,6 @@
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cpu {
-
-/// Whether this processor multiplies bf16 by itself. oneDNN emulates it elsewhere, ten times slower, which says
-/// nothing about the machine.
-[[nodiscard]] inline bool has_native_bf16() {
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("avx512bf16") != 0;
-#else
-    return true; // oneDNN offers it only where the processor has it
-#endif
-}
 
 /// D = epilogue(op(A) op(B)) by oneDNN's matmul on plain, unpacked layouts, as frameworks call it. A column-major
 /// D is the row-major transpose of it, so oneDNN computes D^T = op(B)^T op(A)^T.
@@ -75,15 +66,8 @@ public:
         std::memset(d.data(), workload::poison_byte(p_.type), d.size());
         run(on, 0);
         const bool integers = p_.type == workload::dtype::int8;
-        const std::vector<double> output = widened(first(d, out_bytes()), p_.d_view().stored(), integers);
-        for (std::size_t i = 0; i < output.size(); ++i) {
-            const bool poisoned = integers && output[i] == workload::poisoned_int32;
-            if (output[i] - output[i] != 0 || poisoned) {
-                throw verification_error(name() + ": element " + std::to_string(i) + " of the output is " +
-                                             to_string(scalar(output[i])) + ": it was not written or is not finite",
-                                         0, 0, i);
-            }
-        }
+        const std::vector<double> output = widened(first(d, out_bytes()), p_.d_view().stored(), p_.type, integers);
+        require_written(name(), output, p_.type);
         const workload::gemm::grid where = workload::gemm::check_grid(p_);
         std::vector<double> chosen(where.size());
         const auto index = [&](std::size_t i) { return static_cast<std::size_t>(where.index(p_, i)); };
@@ -131,16 +115,10 @@ private:
         if (p_.workspace_mib != workload::gemm::default_workspace_mib) {
             throw unsupported_error(name() + ": oneDNN is not offered a workspace");
         }
-        if (p_.type == workload::dtype::bf16 && !has_native_bf16()) {
-            throw unsupported_error(name() + ": this processor has no bf16 arithmetic");
-        }
         if (p_.type == workload::dtype::int8 && p_.after != workload::gemm::epilogue::none) {
             throw unsupported_error(name() + ": int8 has no epilogue here");
         }
-        if (bytes_per_slot(p_) > free_memory_bytes()) {
-            throw unsupported_error(name() + ": needs " + std::to_string(bytes_per_slot(p_)) + " bytes, " +
-                                    std::to_string(free_memory_bytes()) + " are free");
-        }
+        require_room(name(), p_.type, bytes_per_slot(p_));
     }
 
     [[nodiscard]] std::size_t in_bytes() const noexcept { return workload::input_bytes(p_.type); }
@@ -160,8 +138,8 @@ private:
 
     void verify_rows(const std::vector<double>& output) const {
         using workload::gemm::operand;
-        const std::vector<double> a = widened(first(slots_.front().a, in_bytes()), p_.a_view().stored(), false);
-        const std::vector<double> b = widened(first(slots_.front().b, in_bytes()), p_.b_view().stored(), false);
+        const std::vector<double> a = widened(first(slots_.front().a, in_bytes()), p_.a_view().stored(), p_.type);
+        const std::vector<double> b = widened(first(slots_.front().b, in_bytes()), p_.b_view().stored(), p_.type);
         workload::gemm::verify_rows(name(), p_, [&](operand which, const workload::matrix_view& view, const auto& x) {
             const std::vector<double>& from = which == operand::a ? a : which == operand::b ? b : output;
             return workload::project(
@@ -187,61 +165,6 @@ private:
             if (bias) made.arguments.emplace(DNNL_ARG_BIAS, dnnl::memory(*bias, on_.engine, bias_->data()));
             slots_.push_back(std::move(made));
         }
-    }
-
-    /// The stream of a seed as stored elements, after `offset` others.
-    [[nodiscard]] static buffer filled(std::int64_t elements, std::int64_t offset, workload::dtype type,
-                                       std::uint64_t seed) {
-        const auto count = static_cast<std::size_t>(elements);
-        buffer made((count + static_cast<std::size_t>(offset)) * workload::input_bytes(type));
-        const auto fill = [&](auto element) {
-            using stored = decltype(element(std::uint64_t{}));
-            auto* at = reinterpret_cast<stored*>(made.data()) + offset;
-            for (std::size_t i = 0; i < count; ++i) at[i] = element(i);
-        };
-        namespace random = workload::random;
-        switch (type) {
-        case workload::dtype::fp16:
-            fill([seed](auto i) { return workload::to_fp16(random::normal(seed, i)); });
-            break;
-        case workload::dtype::bf16:
-            fill([seed](auto i) { return workload::to_bf16(random::normal(seed, i)); });
-            break;
-        case workload::dtype::int8:
-            fill([seed](auto i) { return random::normal_int8(seed, i); });
-            break;
-        default:
-            fill([seed](auto i) { return random::normal(seed, i); });
-        }
-        return made;
-    }
-
-    /// Stored elements as float64: inputs, or with int8 the 32-bit `integers` of the output.
-    [[nodiscard]] std::vector<double> widened(const std::byte* data, std::int64_t count, bool integers) const {
-        std::vector<double> values(static_cast<std::size_t>(count));
-        const auto widen = [&](auto stored, auto value) {
-            for (std::size_t i = 0; i < values.size(); ++i) {
-                std::memcpy(&stored, data + i * sizeof stored, sizeof stored);
-                values[i] = static_cast<double>(value(stored));
-            }
-        };
-        switch (p_.type) {
-        case workload::dtype::fp16:
-            widen(std::uint16_t{}, workload::from_fp16);
-            break;
-        case workload::dtype::bf16:
-            widen(std::uint16_t{}, workload::from_bf16);
-            break;
-        case workload::dtype::int8:
-            if (integers)
-                widen(std::int32_t{}, [](std::int32_t v) { return v; });
-            else
-                widen(std::int8_t{}, [](std::int8_t v) { return v; });
-            break;
-        default:
-            widen(float{}, [](float v) { return v; });
-        }
-        return values;
     }
 
     params p_;

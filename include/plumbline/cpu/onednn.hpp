@@ -114,16 +114,79 @@ struct built {
     });
 }
 
-/// Copies bytes with oneDNN's own threads, so that each page lands near a thread that will work on it.
-inline void copy(context& on, const void* from, void* to, std::size_t bytes) {
-    checked("copy", [&] {
-        const memory_desc flat({static_cast<dnnl::memory::dim>(bytes)}, data_type::u8, dnnl::memory::format_tag::a);
+/// Which of a convolution's tensors is computed from the other two.
+enum class convolution_pass { forward, backward_data, backward_weights };
+
+/// The sizes of a convolution that its tensors do not say, one value for each spatial dimension.
+struct convolution_steps {
+    dnnl::memory::dims strides;
+    dnnl::memory::dims dilations; ///< 1: none
+    dnnl::memory::dims padding;   ///< on each side
+};
+
+/// A built convolution and how it wants its weights.
+struct built_convolution {
+    built with;
+    memory_desc weights;
+};
+
+/// One pass of a convolution of x (or dx) and y (or dy) as they are stored. The weights' layout is oneDNN's choice
+/// where `weights` leaves it open.
+[[nodiscard]] inline built_convolution convolution(const context& on, convolution_pass pass, const memory_desc& x,
+                                                   const memory_desc& weights, const memory_desc& y,
+                                                   const convolution_steps& steps) {
+    constexpr auto algorithm = dnnl::algorithm::convolution_auto;
+    constexpr auto training = dnnl::prop_kind::forward_training;
+    const dnnl::memory::dims& strides = steps.strides;
+    const dnnl::memory::dims& padding = steps.padding;
+    dnnl::memory::dims gaps = steps.dilations; // oneDNN counts what lies between two taps
+    for (auto& each : gaps) --each;
+    return checked("convolution", [&]() -> built_convolution {
+        using forward = dnnl::convolution_forward;
+        using backward_data = dnnl::convolution_backward_data;
+        using backward_weights = dnnl::convolution_backward_weights;
+#if DNNL_VERSION_MAJOR >= 3
+        const forward::primitive_desc ahead(on.engine, training, algorithm, x, weights, y, strides, gaps, padding,
+                                            padding);
+        const auto back = [&](auto tag, const memory_desc& from, const memory_desc& with, const memory_desc& to) {
+            return typename decltype(tag)::primitive_desc(on.engine, algorithm, from, with, to, strides, gaps, padding,
+                                                          padding, ahead);
+        };
+#else
+        const forward::primitive_desc ahead({training, algorithm, x, weights, y, strides, gaps, padding, padding},
+                                            on.engine);
+        const auto back = [&](auto tag, const memory_desc& from, const memory_desc& with, const memory_desc& to) {
+            using primitive = decltype(tag);
+            const typename primitive::desc wanted(algorithm, from, with, to, strides, gaps, padding, padding);
+            return typename primitive::primitive_desc(wanted, on.engine, ahead);
+        };
+#endif
+        if (pass == convolution_pass::forward) return {{forward(ahead), ahead.impl_info_str()}, ahead.weights_desc()};
+        if (pass == convolution_pass::backward_data) {
+            const auto chosen = back(backward_data{}, x, weights, y);
+            return {{backward_data(chosen), chosen.impl_info_str()}, chosen.weights_desc()};
+        }
+        const auto chosen = back(backward_weights{}, x, weights, y);
+        return {{backward_weights(chosen), chosen.impl_info_str()}, chosen.diff_weights_desc()};
+    });
+}
+
+/// Copies a tensor into another layout.
+inline void reorder(context& on, const memory_desc& from_layout, const void* from, const memory_desc& to_layout,
+                    void* to) {
+    checked("reorder", [&] {
         // oneDNN takes no pointer to const; a reorder only reads its source.
-        dnnl::memory source(flat, on.engine, const_cast<void*>(from));
-        dnnl::memory destination(flat, on.engine, to);
+        dnnl::memory source(from_layout, on.engine, const_cast<void*>(from));
+        dnnl::memory destination(to_layout, on.engine, to);
         dnnl::reorder(source, destination).execute(on.stream, source, destination);
         on.stream.wait();
     });
+}
+
+/// Copies bytes with oneDNN's own threads, so that each page lands near a thread that will work on it.
+inline void copy(context& on, const void* from, void* to, std::size_t bytes) {
+    const memory_desc flat({static_cast<dnnl::memory::dim>(bytes)}, data_type::u8, dnnl::memory::format_tag::a);
+    reorder(on, flat, from, flat, to);
 }
 
 /// Turns oneDNN's cache of compiled primitives off while it lives, so that building one really compiles it.
