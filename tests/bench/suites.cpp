@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumbline/json/suite.hpp"
+#include "plumbline/workload/conv.hpp"
 #include "plumbline/workload/dataloader.hpp"
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/id.hpp"
@@ -42,12 +43,13 @@ TEST_CASE("every id of every suite is one that its family makes") {
                 CAPTURE(id);
                 ++ids;
                 const std::string family = workload::family_of(id);
+                if (family == "conv") CHECK_NOTHROW((void)workload::conv::parse(id));
                 if (family == "gemm") CHECK_NOTHROW((void)workload::gemm::parse(id));
                 if (family == "probe") CHECK_NOTHROW((void)workload::probe::parse(id));
                 if (family == "layernorm") CHECK_NOTHROW((void)workload::layernorm::parse(id));
                 if (family == "dataloader") CHECK_NOTHROW((void)workload::dataloader::parse(id));
                 if (family == "training_step") CHECK_NOTHROW((void)workload::training_step::parse(id));
-                const std::set<std::string> known{"dataloader", "gemm", "layernorm", "probe", "training_step"};
+                const std::set<std::string> known{"conv", "dataloader", "gemm", "layernorm", "probe", "training_step"};
                 CHECK(known.count(family) == 1);
             }
         }
