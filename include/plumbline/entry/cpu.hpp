@@ -21,8 +21,7 @@ namespace entry {
 
 /// The CPU as run/ sees it: one device, named by its model and the hashed machine. `inputs` gives what the DataLoader
 /// reads; a program with libjpeg-turbo hands in loader::jpeg_inputs of loader/jpeg/data.hpp.
-[[nodiscard]] inline run::backend_entry<plumbline::cpu::backend>
-cpu(loader::input_choice inputs = loader::inputs_for) {
+[[nodiscard]] inline run::backend_entry<plumbline::cpu::backend> cpu(loader::input_choice inputs = loader::inputs_for) {
     run::backend_entry<plumbline::cpu::backend> made;
     made.name = "cpu";
     made.families = [inputs = std::move(inputs)](const std::filesystem::path& data) {
