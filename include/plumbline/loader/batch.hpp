@@ -86,6 +86,25 @@ struct epoch_statistics {
     double first_batch_ns = 0;   ///< from begin_epoch to the first batch
     std::size_t oriented = 0;
     failure_log failures;
+
+    /// Adds a batch that the consumer waited for; `built` are its bytes. The wait is charged to the stages of the
+    /// batch it was for, in proportion.
+    void add(const batch_record& record, std::size_t built, double waited_ns) {
+        ++batches;
+        samples += record.samples.size();
+        bytes_read += record.bytes_read;
+        bytes_built += built;
+        cpu_ns += record.cpu_ns;
+        wait_ns += waited_ns;
+        oriented += record.oriented;
+        for (const failure& one : record.failures) failures.add(one);
+        double total = 0;
+        for (const double ns : record.stage_ns) total += ns;
+        for (std::size_t i = 0; i < stage_count; ++i) {
+            stage_ns[i] += record.stage_ns[i];
+            if (total > 0) waited_for_ns[i] += waited_ns * record.stage_ns[i] / total;
+        }
+    }
 };
 
 } // namespace loader

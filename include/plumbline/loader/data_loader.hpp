@@ -22,25 +22,13 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/loader/batch.hpp"
 #include "plumbline/loader/memory.hpp"
+#include "plumbline/loader/options.hpp"
 #include "plumbline/loader/pipeline.hpp"
 #include "plumbline/loader/worker.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace loader {
-
-/// The knobs of PyTorch's DataLoader, by the same names where they mean the same.
-struct options {
-    std::size_t num_workers = 0;     ///< 0: next() loads in the caller's thread
-    std::size_t prefetch_factor = 2; ///< batches in flight for each worker
-    std::size_t batch_size = 128;
-    bool shuffle = true;
-    bool in_order = true; ///< false: batches come as they are completed
-    bool drop_last = false;
-    bool persistent_workers = true; ///< threads live on between epochs
-    std::uint64_t seed = 0;
-    std::size_t epoch_samples = 0; ///< samples in an epoch; 0: the data set once
-};
 
 /// Loads a data set in batches with worker threads.
 ///
@@ -61,7 +49,8 @@ public:
     /// Starts an epoch; one that is under way is given up.
     void begin_epoch(std::uint64_t epoch);
 
-    /// The next batch, or nothing at the end of the epoch. Throws what a worker's make, assemble or copy threw;
+    /// The next batch, or nothing at the end of the epoch. Throws what a worker's make, assemble or copy threw, and
+    /// throws it again until another epoch is begun;
     /// usage_error when the caller holds every batch of the ring; error when not one sample can be loaded.
     [[nodiscard]] std::optional<batch> next();
 
@@ -103,7 +92,6 @@ private:
     [[nodiscard]] finished await(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] finished load_here(std::unique_lock<std::mutex>& lock);
     [[nodiscard]] batch hand_out(finished done);
-    void account(const batch_record& record, double waited_ns);
     void release(slot* host, std::size_t buffer);
     void abandon_epoch();
     void start_threads();
@@ -199,35 +187,6 @@ inline void data_loader::abandon_epoch() {
     if (failed) stop_threads(); // one of them has ended
 }
 
-inline void data_loader::start_threads() {
-    threads_.reserve(how_.num_workers + 1);
-    try {
-        for (std::size_t i = 0; i < how_.num_workers; ++i)
-            threads_.emplace_back([this] { run_thread([this] { work_loop(); }); });
-        if (copy_ && how_.num_workers != 0) threads_.emplace_back([this] { run_thread([this] { copy_loop(); }); });
-    } catch (const std::system_error& problem) {
-        const std::size_t started = threads_.size();
-        stop_threads();
-        throw error("could start only " + std::to_string(started) + " of " + std::to_string(how_.num_workers) +
-                    " workers: " + problem.what() + "; see ulimit -u and the pids limit of the container");
-    }
-}
-
-inline void data_loader::stop_threads() {
-    {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        stop_ = true;
-        cancelled_ = true;
-    }
-    work_.notify_all();
-    copyable_.notify_all();
-    for (std::thread& one : threads_) one.join();
-    threads_.clear();
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stop_ = false;
-    fatal_ = nullptr; // a second thread may have failed after the first one's failure was taken
-}
-
 /// The next batch to build, in a free slot. Called with the lock held, when issuable().
 inline data_loader::slot* data_loader::issue() {
     slot* const to = free_.back();
@@ -248,95 +207,6 @@ inline void data_loader::fill(slot& to, worker& by) const {
     }
     by.assemble(to.memory.data(), to.record);
     to.record.cpu_ns = thread_cpu_ns() - cpu;
-}
-
-/// Ends the epoch with a thread's failure, the first one if there are several. Called with the lock held and outside
-/// the handler that caught it: whoever rethrows it is then its only owner, and what() is never freed by one thread
-/// while another reads it.
-inline void data_loader::fail(std::exception_ptr problem) {
-    if (!fatal_) fatal_ = std::move(problem);
-    progress_.notify_all();
-}
-
-/// Runs a thread's body; what it throws ends the epoch.
-template <class Body>
-void data_loader::run_thread(Body body) {
-    std::exception_ptr problem;
-    try {
-        body();
-    } catch (...) {
-        problem = std::current_exception();
-    }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (problem) fail(std::move(problem));
-}
-
-inline void data_loader::work_loop() {
-    worker mine(what_);
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-        work_.wait(lock, [this] { return stop_ || issuable(); });
-        if (stop_) return;
-        slot* const to = issue();
-        lock.unlock();
-        std::exception_ptr problem;
-        try {
-            fill(*to, mine);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-        lock.lock();
-        --busy_;
-        if (problem) {
-            free_.push_back(to);
-            return fail(std::move(problem));
-        }
-        if (how_.in_order)
-            ready_.emplace(to->record.index, to);
-        else
-            completed_.push_back(to);
-        progress_.notify_all();
-        copyable_.notify_all();
-    }
-}
-
-inline void data_loader::copy_loop() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-        copyable_.wait(lock, [this] { return stop_ || (ready() && !free_buffers_.empty()); });
-        if (stop_) return;
-        finished done = take_ready();
-        done.buffer = free_buffers_.back();
-        free_buffers_.pop_back();
-        ++busy_;
-        lock.unlock();
-        std::exception_ptr problem;
-        try {
-            copy(done);
-        } catch (...) {
-            problem = std::current_exception();
-        }
-        lock.lock();
-        --busy_;
-        free_.push_back(std::exchange(done.host, nullptr));
-        if (problem) {
-            free_buffers_.push_back(done.buffer);
-            return fail(std::move(problem));
-        }
-        copied_.push_back(std::move(done));
-        progress_.notify_all();
-        work_.notify_all();
-    }
-}
-
-/// Copies a batch to its device buffer and waits for the end, so that its slot can be filled again.
-inline void data_loader::copy(finished& done) const {
-    if (done.record.samples.empty()) return;
-    const clock::time_point begin = clock::now();
-    copy_.start(done.buffer, done.host->memory.data(), done.record.samples.size() * what_.sample_bytes);
-    copy_.wait(done.buffer);
-    done.record.stage_ns[static_cast<std::size_t>(stage::copy)] +=
-        std::chrono::duration<double, std::nano>(clock::now() - begin).count();
 }
 
 /// Whether a batch is built whose turn it is. With the lock held.
@@ -381,7 +251,8 @@ inline data_loader::finished data_loader::await(std::unique_lock<std::mutex>& lo
 
 /// Builds and copies the next batch in the caller's thread: num_workers = 0.
 inline data_loader::finished data_loader::load_here(std::unique_lock<std::mutex>& lock) {
-    if (!issuable() || (copy_ && free_buffers_.empty())) return await(lock); // says which batches are held
+    // What is in the way is said there: an earlier failure, or the batches that are held.
+    if (fatal_ || !issuable() || (copy_ && free_buffers_.empty())) return await(lock);
     slot* const to = issue();
     finished done{to, {}, no_buffer};
     if (copy_) {
@@ -404,6 +275,7 @@ inline data_loader::finished data_loader::load_here(std::unique_lock<std::mutex>
     if (!problem) return done;
     if (copy_) free_buffers_.push_back(done.buffer);
     --outstanding_;
+    fatal_ = problem; // the epoch is over, as with a worker's failure
     std::rethrow_exception(problem);
 }
 
@@ -417,7 +289,8 @@ inline std::optional<batch> data_loader::next() {
         --outstanding_;
         lock.unlock();
         work_.notify_all();
-        account(done.record, std::chrono::duration<double, std::nano>(clock::now() - begin).count());
+        const double waited_ns = std::chrono::duration<double, std::nano>(clock::now() - begin).count();
+        statistics_.add(done.record, done.record.samples.size() * what_.sample_bytes, waited_ns);
         if (!done.record.samples.empty()) return hand_out(std::move(done));
         release(done.host, done.buffer);
         check_some_loaded(false);
@@ -448,24 +321,6 @@ inline void data_loader::release(slot* host, std::size_t buffer) {
     copyable_.notify_all();
 }
 
-inline void data_loader::account(const batch_record& record, double waited_ns) {
-    ++statistics_.batches;
-    statistics_.samples += record.samples.size();
-    statistics_.bytes_read += record.bytes_read;
-    statistics_.bytes_built += record.samples.size() * what_.sample_bytes;
-    statistics_.cpu_ns += record.cpu_ns;
-    statistics_.wait_ns += waited_ns;
-    statistics_.oriented += record.oriented;
-    for (const failure& one : record.failures) statistics_.failures.add(one);
-    double total = 0;
-    for (const double ns : record.stage_ns) total += ns;
-    for (std::size_t i = 0; i < stage_count; ++i) {
-        statistics_.stage_ns[i] += record.stage_ns[i];
-        // A wait is charged to the stages of the batch it was for, in proportion.
-        if (total > 0) statistics_.waited_for_ns[i] += waited_ns * record.stage_ns[i] / total;
-    }
-}
-
 inline void data_loader::check_some_loaded(bool finished_epoch) const {
     const std::size_t failed = statistics_.failures.total();
     if (statistics_.samples != 0 || failed == 0) return;
@@ -476,5 +331,7 @@ inline void data_loader::check_some_loaded(bool finished_epoch) const {
 } // namespace loader
 
 PLUMBLINE_NAMESPACE_END
+
+#include "plumbline/loader/data_loader_threads.hpp" // the other half of the definitions
 
 #endif
