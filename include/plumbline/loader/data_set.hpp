@@ -31,6 +31,7 @@ struct data_set {
     std::vector<std::filesystem::path> files; ///< for the page cache; empty when nothing is read
     std::size_t bytes = 0;                    ///< of the files
     std::string decoder;                      ///< "libjpeg-turbo 2.1.5", "none"
+    std::filesystem::path place;              ///< the folder or file that was named or made; empty when nothing is read
 };
 
 /// A data set that can be named at once, for the workload's hash, and opened (perhaps made) later.
@@ -107,7 +108,7 @@ inline record_file make_generated_records(std::size_t samples, const std::filesy
     provider.open = [=](const augmentation& how) {
         const record_file made = detail::make_generated_records(samples, cache, threads);
         const source from = record_files({made});
-        return data_set{record_pipeline(from, made.layout, how), from.files, total_size(from.files), "none"};
+        return data_set{record_pipeline(from, made.layout, how), from.files, total_size(from.files), "none", made.path};
     };
     provider.prepare = [=](const measure::listener& to) {
         (void)detail::make_generated_records(samples, cache, threads, to);
@@ -124,10 +125,10 @@ inline record_file make_generated_records(std::size_t samples, const std::filesy
     });
     data_provider provider;
     provider.identity = [look] { return look().identity; };
-    provider.open = [look](const augmentation& how) {
+    provider.open = [look, path](const augmentation& how) {
         const source from = look();
         return data_set{record_pipeline(from, find_layout(from.files.front()).layout, how), from.files,
-                        total_size(from.files), "none"};
+                        total_size(from.files), "none", path};
     };
     return provider;
 }
@@ -143,7 +144,7 @@ inline record_file make_generated_records(std::size_t samples, const std::filesy
             const auto pixels = synthetic_image(layout.width, layout.height, 1, i);
             std::memcpy(records[i].data(), pixels.data(), pixels.size());
         });
-        return data_set{record_pipeline(in_memory(std::move(records)), layout, how), {}, 0, "none"};
+        return data_set{record_pipeline(in_memory(std::move(records)), layout, how), {}, 0, "none", {}};
     };
     return provider;
 }

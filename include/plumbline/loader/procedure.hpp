@@ -171,9 +171,7 @@ inline std::vector<limit> limits_seen(const throughput& seen, const std::optiona
 
 inline void note_limits(scalar_map& state, const std::vector<limit>& limits, const machine_limits& has) {
     state["usable_cpus"] = has.usable_cpus;
-    std::string text;
-    for (const limit& one : limits) text += (text.empty() ? "" : "; ") + one.name + ": " + one.text;
-    if (!text.empty()) state["limits"] = text;
+    for (const limit& one : limits) state["limit_" + one.name] = one.text;
 }
 
 inline void note_recommendation(scalar_map& state, const recommendation& found) {
@@ -260,7 +258,10 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
     limits.insert(limits.end(), standing.begin(), standing.end());
     detail::note_limits(figure.state, limits, has);
     if (sweep_done) detail::note_recommendation(figure.state, *sweep_done);
-    if (!one.data->files.empty()) figure.state["cached_share_before"] = resident;
+    if (!one.data->files.empty()) {
+        figure.state["cached_share_before"] = resident;
+        figure.state["data_path"] = one.data->place.string();
+    }
     out.metrics.push_back(std::move(figure));
     out.ran.implementation = one.data->decoder + '/' + best_kernels().name;
     out.ran.parts = {{"decoder", one.data->decoder}, {"pixel_kernels", std::string(best_kernels().name)}};

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "plumbline/report/loading.hpp"
 #include "plumbline/report/options.hpp"
 #include "plumbline/result/alarm.hpp"
 #include "plumbline/result/limit.hpp"
@@ -138,6 +139,7 @@ public:
         put(header_, "implementation");
         for (const result_row& each : rows_) write_row(each);
         write_limits();
+        write_loading(out_, what_, how_);
         write_counts();
     }
 

@@ -28,7 +28,8 @@ namespace loader {
         const int version = LIBJPEG_TURBO_VERSION_NUMBER; // 2001005 is 2.1.5
         const std::string decoder = "libjpeg-turbo " + std::to_string(version / 1000000) + '.' +
                                     std::to_string(version / 1000 % 1000) + '.' + std::to_string(version % 1000);
-        return data_set{jpeg_pipeline(from, how), from.files, total_size(from.files), decoder};
+        const std::filesystem::path place = folder.empty() ? cache / generated.name() : folder;
+        return data_set{jpeg_pipeline(from, how), from.files, total_size(from.files), decoder, place};
     };
     if (!folder.empty()) return provider;
     provider.prepare = [=](const measure::listener& to) { (void)make_generated_set(generated, cache, threads, to); };
