@@ -13,44 +13,17 @@
 
 #include <doctest/doctest.h>
 
+#include "broken_images.hpp"
 #include "plumbline/loader/jpeg/encoder.hpp"
 #include "plumbline/loader/jpeg/pipeline.hpp"
-#include "plumbline/loader/synthetic_image.hpp"
 #include "support.hpp"
 
 using namespace plumbline;
 
 namespace {
 
-std::vector<std::byte> encoded(std::size_t width, std::size_t height, loader::jpeg_encoding how = {}) {
-    auto pixels = loader::synthetic_image(width, height, 1, 0);
-    if (how.components == 4) pixels.resize(width * height * 4, 200);
-    return loader::encode_jpeg(pixels.data(), width, height, how);
-}
-
-/// Position of the frame header (marker ff c0 or ff c2).
-std::size_t frame_header(const std::vector<std::byte>& file) {
-    for (std::size_t i = 2; i + 1 < file.size();) {
-        const auto marker = std::to_integer<unsigned>(file[i + 1]);
-        if (marker == 0xc0 || marker == 0xc2) return i;
-        i += 2 + (std::to_integer<std::size_t>(file[i + 2]) << 8 | std::to_integer<std::size_t>(file[i + 3]));
-    }
-    return 0;
-}
-
-std::vector<std::byte> with_size(std::vector<std::byte> file, unsigned width, unsigned height) {
-    const std::size_t at = frame_header(file) + 5;
-    file[at] = static_cast<std::byte>(height >> 8);
-    file[at + 1] = static_cast<std::byte>(height & 0xffu);
-    file[at + 2] = static_cast<std::byte>(width >> 8);
-    file[at + 3] = static_cast<std::byte>(width & 0xffu);
-    return file;
-}
-
-std::vector<std::byte> with_bits(std::vector<std::byte> file, unsigned bits) {
-    file[frame_header(file) + 4] = static_cast<std::byte>(bits);
-    return file;
-}
+using test::encoded;
+using test::with_size;
 
 loader::options with(std::size_t workers) {
     loader::options how;
@@ -116,42 +89,12 @@ TEST_CASE("every kind of broken file is named and counted, what is merely odd is
     };
     auto cut_with_end = part(0.5); // the end marker is there, half of the pixels are not
     cut_with_end.insert(cut_with_end.end(), {std::byte{0xff}, std::byte{0xd9}});
-    auto no_frame = std::vector<std::byte>{std::byte{0xff}, std::byte{0xd8}, std::byte{0xff}, std::byte{0xd9}};
-    loader::jpeg_encoding cmyk;
-    cmyk.components = 4;
-    loader::jpeg_encoding progressive;
-    progressive.progressive = true;
-    auto trailing = good;
-    trailing.insert(trailing.end(), 1000, std::byte{0});
-
-    folder.write("good.jpg", good);
-    folder.write("one_pixel.jpg", encoded(1, 1));
-    folder.write("cmyk.jpg", encoded(60, 50, cmyk));
-    folder.write("progressive.jpg", encoded(60, 50, progressive));
-    folder.write("long.jpg", encoded(3000, 2));
-    folder.write("trailing.jpg", trailing);
-    folder.write("empty.jpg", std::string());
-    folder.write("one_byte.jpg", std::string("\xff"));
-    folder.write("text.jpg", std::string("this is no image"));
-    folder.write("png.jpg", std::string("\x89PNG\r\n\x1a\n 16 bits a channel"));
-    folder.write("cut_header.jpg", part(0.02));
-    folder.write("cut.jpg", part(0.7));
+    test::write_odd_images(folder.path());
+    const auto expected = test::write_broken_images(folder.path());
     folder.write("cut_with_end.jpg", cut_with_end);
-    folder.write("no_frame.jpg", no_frame);
-    folder.write("bits12.jpg", with_bits(good, 12));
-    folder.write("bits16.jpg", with_bits(good, 16));
-    folder.write("huge.jpg", with_size(good, 20000, 20000));
     folder.write("no_size.jpg", with_size(good, 0, 0));
-    REQUIRE(mkfifo((folder.path() / "pipe.jpg").c_str(), 0600) == 0); // reading it would block for ever
-    std::filesystem::create_symlink("nowhere", folder.path() / "dangling.jpg");
 
     using kind = loader::failure_kind;
-    const std::map<std::string, kind> expected{
-        {"empty.jpg", kind::empty},        {"one_byte.jpg", kind::unknown},     {"text.jpg", kind::unknown},
-        {"png.jpg", kind::unknown},        {"cut_header.jpg", kind::truncated}, {"cut.jpg", kind::truncated},
-        {"no_frame.jpg", kind::truncated}, {"bits12.jpg", kind::unsupported},   {"bits16.jpg", kind::unsupported},
-        {"huge.jpg", kind::too_large},     {"pipe.jpg", kind::unreadable},      {"dangling.jpg", kind::missing},
-    };
     for (const std::size_t workers : {0u, 2u}) {
         std::size_t loaded = 0;
         auto found = failures_of(folder.path(), workers, loaded);
@@ -274,13 +217,7 @@ TEST_CASE("a file without read permission is named, unless permissions do not bi
 TEST_CASE("images turned by EXIF are loaded as they lie, and counted") {
     const test::temporary_folder folder;
     const auto good = encoded(16, 16);
-    using namespace std::string_literals;
-    const auto exif = "\xff\xe1\0\x22"
-                      "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"s;
-    std::vector<std::byte> turned(good.begin(), good.begin() + 2);
-    for (const char c : exif) turned.push_back(static_cast<std::byte>(c));
-    turned.insert(turned.end(), good.begin() + 2, good.end());
-    folder.write("turned.jpg", turned);
+    folder.write("turned.jpg", test::turned(good));
     folder.write("upright.jpg", good);
     loader::data_loader all(loader::jpeg_pipeline(loader::image_folder(folder.path()), {}), with(1));
     (void)test::drain(all, 0);

@@ -171,6 +171,17 @@ TEST_CASE("a CPU quota or an affinity mask moves the recommendation, and the rea
     CHECK(mask.num_workers == 2);
     CHECK(mask.reason.find("affinity mask allows 2 of the machine's 16 CPUs") != std::string::npos);
 
+    // CPUs that somebody else has are not the fault of what workers share.
+    const loader::recommendation shared = loader::sweep(
+        [](std::size_t w, std::size_t p) {
+            return loader::sweep_point{w, p, 1000, 1e6, w > 1 ? 0.25 : 0.9};
+        },
+        loader::read_limits(fake_machine().host), {}, false);
+    CHECK(shared.num_workers == 1);
+    CHECK(shared.reason ==
+          "1 worker gives 1000 images/s, more gain less than 5 %: 16 of them had a CPU for only 25 % of "
+          "their work, so something else has part of the 16 usable CPUs");
+
     // Storage that gives 4000 images/s is a limit too, and not one of CPUs.
     const loader::recommendation storage = swept(loader::read_limits(fake_machine().host), 4);
     CHECK(storage.num_workers == 4);

@@ -136,6 +136,91 @@ TEST_CASE("the table fits the terminal") {
     }
 }
 
+namespace {
+
+/// Two DataLoader benchmarks of three sessions, one of which recommends something else.
+result::baseline loading() {
+    result::baseline all;
+    all.device.backend = "cpu";
+    all.sessions.resize(3);
+    for (const char* id : {"dataloader/jpeg/w1p2", "dataloader/jpeg/wbestp2/step100ms"}) {
+        result::result one = result_of(id, 0, 0, {500, 510, 505});
+        one.what.family = "dataloader";
+        one.what.metric = "throughput";
+        one.what.unit = "items/s";
+        for (std::size_t i = 0; i < 3; ++i) {
+            const double off = i == 0 ? 0.9 : i == 1 ? 1.1 : 1; // the median is the last one's
+            scalar_map& state = one.sessions[i].state;
+            for (const auto& [name, value] : std::map<std::string, double>{{"images_per_s", 505},
+                                                                           {"read_mb_per_s", 32.25},
+                                                                           {"cpu_us_per_image", 1950},
+                                                                           {"read_us_per_image", 31},
+                                                                           {"decode_us_per_image", 1250},
+                                                                           {"transform_us_per_image", 640},
+                                                                           {"copy_us_per_image", 0},
+                                                                           {"waiting_share", 0.5},
+                                                                           {"waiting_for_decode_share", 0.3},
+                                                                           {"waiting_for_transform_share", 0.2},
+                                                                           {"epoch_start_ms", 0.12},
+                                                                           {"first_batch_ms", 260}}) {
+                state[name] = value * off;
+            }
+            state["workers"] = std::int64_t{2};
+            state["cached_share_before"] = 1.0;
+            state["limit_affinity"] = std::string("the affinity mask allows 4 of the machine's 16 CPUs");
+        }
+        all.results.push_back(one);
+    }
+    all.results[0].sessions[1].state["failures"] = std::string("3 failed: 3 truncated; first a.jpg: cut");
+    all.results[0].sessions[1].state["cached_share_before"] = 0.5;
+    all.results[0].sessions[2].state["cached_share_before"] = 0.5;
+    all.results[0].what.params["cold"] = false;
+    for (std::size_t i = 0; i < 3; ++i) {
+        scalar_map& state = all.results[1].sessions[i].state;
+        state["recommended_workers"] = std::int64_t{i == 1 ? 4 : 2};
+        state["recommended_prefetch"] = std::int64_t{2};
+        state["recommended_pin_memory"] = false;
+        state["recommended_because"] = std::string("2 workers give 990 images/s, more gain less than 5 %");
+        state["curve"] = std::string("1:500 2:990 4:1000");
+    }
+    return all;
+}
+
+} // namespace
+
+TEST_CASE("what the DataLoader found stands below the table: rates, stages, waits, limits, and the knee on its curve") {
+    tests::check_golden("loading.txt", written(loading(), 120));
+    tests::check_golden("loading_narrow.txt", written(loading(), 80));
+    for (const std::size_t width : {80U, 100U, 120U}) {
+        std::istringstream lines(written(loading(), width));
+        for (std::string line; std::getline(lines, line);) {
+            CAPTURE(line);
+            CHECK(report::columns(line) <= width);
+        }
+    }
+    const report::loading_row row = report::loading_row_of(loading().results[0]);
+    CHECK(row.cells[0] == "jpeg/w1p2");
+    CHECK(row.cells[2] == "505");
+    CHECK(row.cells[6] == "1.25");
+    CHECK(row.cells[8] == "-"); // nothing was copied
+    CHECK(row.cells[9] == "50 % decode");
+    REQUIRE(row.remarks.size() == 2);
+    CHECK(row.remarks[0] == "samples 3 failed: 3 truncated; first a.jpg: cut");
+    CHECK(row.remarks[1] == "only 50.0 % of the files were in the page cache when it began");
+}
+
+TEST_CASE("a result of the DataLoader without its readings, or with a curve that is none, is no trouble") {
+    result::baseline all = loading();
+    for (auto& session : all.results[1].sessions) session.state["curve"] = std::string("1:x nonsense");
+    CHECK(written(all, 120).find("knee") == std::string::npos);
+    CHECK(written(all, 120).find("recommended: num_workers=2") != std::string::npos);
+    for (auto& each : all.results)
+        for (auto& session : each.sessions) session.state.clear();
+    CHECK(written(all, 120).find("DataLoader") == std::string::npos);
+    CHECK(report::detail::parse_curve("1:500 2:990").size() == 2);
+    for (const char* text : {"", "1", "1:", ":5", "a:5", "1:500 2"}) CHECK(report::detail::parse_curve(text).empty());
+}
+
 TEST_CASE("the difference of two environments") {
     std::ostringstream out;
     report::write_environment(out, tests::sample_comparison().environment, tests::sample_options());

@@ -40,6 +40,11 @@ struct user_data {
         found.records = path;
         return found;
     }
+    if (!std::filesystem::exists(path, problem)) {
+        throw file_error(path.string(), problem ? "cannot look at it: " + problem.message()
+                                                : "no such folder or file; expected a folder of images or of records, "
+                                                  "or a file of records");
+    }
     std::vector<std::string> endings = image_endings();
     const std::vector<std::string> records = record_endings();
     endings.insert(endings.end(), records.begin(), records.end());

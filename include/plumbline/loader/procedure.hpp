@@ -158,12 +158,9 @@ inline std::vector<limit> limits_seen(const throughput& seen, const std::optiona
                                            std::to_string(after->throttled - before->throttled) +
                                            " periods during the measurement"});
     }
-    // Decode and transform only compute: where they take longer than the CPU time used, the CPU was elsewhere.
-    const double computing = seen.stage_ns[static_cast<std::size_t>(stage::decode)] +
-                             seen.stage_ns[static_cast<std::size_t>(stage::transform)];
-    if (computing > 0 && seen.cpu_ns < 0.85 * computing) {
+    if (seen.cpu_share() < contended) {
         limits.push_back({"cpu_contention", "workers with work to do had a CPU for only " +
-                                                short_number(100 * seen.cpu_ns / computing) +
+                                                short_number(100 * seen.cpu_share()) +
                                                 " % of the time: other processes, or fewer CPUs than workers"});
     }
     return limits;
@@ -201,7 +198,7 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
                                                   std::chrono::nanoseconds each, bool device) {
     const auto rate = [&](std::size_t workers, std::size_t prefetch) {
         const throughput seen = detail::run_loader(one, workers, prefetch, each);
-        return sweep_point{workers, prefetch, seen.rate(), seen.cpu_ns_per_image()};
+        return sweep_point{workers, prefetch, seen.rate(), seen.cpu_ns_per_image(), seen.cpu_share()};
     };
     const auto all = static_cast<std::size_t>(has.usable_cpus);
     return sweep(rate, has, demand_of(one, all, 2, device), device);

@@ -23,6 +23,7 @@ struct sweep_point {
     std::size_t prefetch = 2;
     double images_per_s = 0;
     double cpu_ns_per_image = 0;
+    double cpu_share = 1; ///< of the time that workers were computing: how long they had a CPU (throughput::cpu_share)
 };
 
 /// The curve over the number of workers, and what follows from it.
@@ -74,14 +75,18 @@ namespace detail {
 
 /// Says what keeps the knee where it is.
 inline std::string reason_for(const recommendation& found, const sweep_point& knee, const machine_limits& has) {
-    std::string text = std::to_string(knee.workers) + " workers give " +
+    std::string text = std::to_string(knee.workers) + (knee.workers == 1 ? " worker gives " : " workers give ") +
                        std::to_string(static_cast<long long>(knee.images_per_s)) + " images/s";
     const bool all_cpus = static_cast<std::int64_t>(knee.workers) >= has.usable_cpus;
     if (!all_cpus) {
-        text +=
-            ", more gain less than 5 %: bounded by what workers share (storage, memory, the consumer), not by the " +
-            std::to_string(has.usable_cpus) + " usable CPUs";
-        return text;
+        const sweep_point& most = found.curve.back();
+        const std::string cpus = std::to_string(has.usable_cpus) + " usable CPUs";
+        text += ", more gain less than 5 %: ";
+        if (most.cpu_share < contended) {
+            return text + std::to_string(most.workers) + " of them had a CPU for only " +
+                   short_number(100 * most.cpu_share) + " % of their work, so something else has part of the " + cpus;
+        }
+        return text + "bounded by what workers share (storage, memory, the consumer), not by the " + cpus;
     }
     text += ", every usable CPU";
     for (const limit& one : found.limits) {

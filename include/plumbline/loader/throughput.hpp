@@ -18,6 +18,9 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace loader {
 
+/// Workers that have a CPU for less than this share of their work share it with something else.
+inline constexpr double contended = 0.85;
+
 /// How a loader is timed.
 struct throughput_plan {
     std::chrono::nanoseconds budget{std::chrono::seconds{2}};
@@ -51,6 +54,13 @@ struct throughput {
     [[nodiscard]] double cpu_ns_per_image() const { return samples == 0 ? 0 : cpu_ns / static_cast<double>(samples); }
     /// Share of its time that the consumer spent waiting: sum of waits over sum of steps.
     [[nodiscard]] double waiting_share() const { return seconds > 0 ? wait_ns * 1e-9 / seconds : 0; }
+    /// Decode and transform only compute: CPU time used over the time they took, at most 1. Less where the CPU was
+    /// elsewhere.
+    [[nodiscard]] double cpu_share() const {
+        const double computing = stage_ns[static_cast<std::size_t>(stage::decode)] +
+                                 stage_ns[static_cast<std::size_t>(stage::transform)];
+        return computing > 0 ? std::min(1.0, cpu_ns / computing) : 1;
+    }
     [[nodiscard]] double read_bytes_per_s() const {
         return seconds > 0 ? static_cast<double>(bytes_read) / seconds : 0;
     }

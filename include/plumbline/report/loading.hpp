@@ -59,10 +59,10 @@ inline constexpr std::array<const char*, loading_row::columns> loading_header{
     return at == from.state.end() ? std::string() : printable(to_string(at->second));
 }
 
-/// The number of a reading with a few digits, "-" where there is none.
+/// The number of a reading with a few digits, "-" where there is none or nothing happened.
 [[nodiscard]] inline std::string short_reading(const result::result& from, const std::string& name, double factor = 1) {
     const auto value = median_reading(from, name);
-    if (!value) return "-";
+    if (!value || !(*value > 0)) return "-";
     const double scaled = *value * factor;
     return fixed(scaled, scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0);
 }
@@ -190,15 +190,19 @@ private:
                 widths[i] = std::max(widths[i], columns(rows.back().cells[i]));
             }
         }
+        std::size_t wide = 0;
+        for (const std::size_t width : widths) wide += width + 2;
+        const bool fits = how_.width == 0 || wide - 2 <= how_.width;
         const auto put = [&](const auto& cells) {
             std::string line = pad_right(cells[0], widths[0]);
             for (std::size_t i = 1; i < widths.size(); ++i) line += "  " + pad_left(cells[i], widths[i]);
             return line;
         };
-        out_ << colours_.bold(put(loading_header)) << '\n';
+        out_ << colours_.bold(fits ? put(loading_header) : loading_header[0]) << '\n';
         for (const loading_row& row : rows) {
-            out_ << put(row.cells) << '\n';
-            for (const std::string& remark : row.remarks) indent(colours_.yellow(remark));
+            out_ << (fits ? put(row.cells) : row.cells[0]) << '\n';
+            if (!fits) indent(sentence_of(row));
+            for (const std::string& remark : row.remarks) indent(remark, &palette::yellow);
         }
         indent(
             "MB/s as read; CPU, read, decode, transform, copy: ms an image, summed over the workers; waits: share of "
@@ -206,7 +210,16 @@ private:
             "first batch");
     }
 
-    /// Each limit once, with the largest figures: most are the machine's and the same for every benchmark.
+    /// A row on a terminal that is too narrow for the table.
+    [[nodiscard]] static std::string sentence_of(const loading_row& row) {
+        std::string text;
+        for (std::size_t i = 1; i < row.cells.size(); ++i) {
+            text += (i == 1 ? "" : "; ") + std::string(loading_header[i]) + ' ' + row.cells[i];
+        }
+        return text;
+    }
+
+    /// Each limit once, as the last session saw it: most are the machine's and the same for every benchmark.
     void write_limits() {
         std::map<std::string, std::string> limits;
         const std::string prefix = "limit_";
@@ -217,7 +230,7 @@ private:
                 }
             }
         }
-        for (const auto& [name, text] : limits) indent(colours_.yellow(printable(name)) + ": " + text);
+        for (const auto& [name, text] : limits) indent(printable(name) + ": " + text, &palette::yellow);
     }
 
     void write_recommendation(const result::result& from, const result::session_result& session, std::size_t agreeing) {
@@ -226,12 +239,11 @@ private:
         std::string text = "recommended: num_workers=" + workers +
                            ", prefetch_factor=" + reading_text(session, "recommended_prefetch") +
                            ", pin_memory=" + (pin ? "True" : "False");
-        if (agreeing < from.sessions.size()) {
-            text +=
-                " (so in " + std::to_string(agreeing) + " of " + std::to_string(from.sessions.size()) + " sessions)";
-        }
         out_ << colours_.bold(text) << '\n';
         indent(reading_text(session, "recommended_because"));
+        if (agreeing < from.sessions.size()) {
+            indent("so in " + std::to_string(agreeing) + " of " + counted(from.sessions.size(), "session"));
+        }
         const auto points = parse_curve(reading_text(session, "curve"));
         double best = 0;
         for (const auto& point : points) best = std::max(best, point.second);
@@ -240,16 +252,19 @@ private:
         for (const auto& [count, rate] : points) {
             const double ideal = static_cast<double>(count) * points.front().second;
             const bool known = points.front().first == 1 && ideal > 0;
-            const std::string bar(static_cast<std::size_t>(30 * rate / best + 0.5), '#');
+            const std::string bar(static_cast<std::size_t>(24 * rate / best + 0.5), '#');
             out_ << pad_left(std::to_string(count), 11) << pad_left(fixed(rate, 0), 10)
                  << pad_left(known ? percent(rate / ideal) : "-", 9) << "  " << bar
                  << (std::to_string(count) == workers ? "  <- knee" : "") << '\n';
         }
     }
 
-    void indent(const std::string& text) {
-        for (const std::string& line : wrapped(text, how_.width > 4 ? how_.width - 4 : 0))
-            out_ << "    " << line << '\n';
+    using paint = std::string (palette::*)(const std::string&) const;
+
+    void indent(const std::string& text, paint colour = nullptr) {
+        for (const std::string& line : wrapped(text, how_.width > 4 ? how_.width - 4 : 0)) {
+            out_ << "    " << (colour != nullptr ? (colours_.*colour)(line) : line) << '\n';
+        }
     }
 
     std::ostream& out_;
