@@ -61,12 +61,12 @@ using key = std::pair<std::string, std::string>; // id and metric
     if (any([](double v) { return !std::isfinite(v); })) add(reason_code::not_finite, "a sample that is no number");
     if (any([](double v) { return v <= 0; })) add(reason_code::not_positive, "a sample that is zero or negative");
     const auto flagged = [&](const char* flag) {
-        return std::count_if(of.sessions.begin(), of.sessions.end(), [&](const auto& s) { return has_flag(s, flag); });
+        return std::any_of(of.sessions.begin(), of.sessions.end(), [&](const auto& s) { return has_flag(s, flag); });
     };
-    if (rules.foreign_load_is_invalid && flagged(result::flag::foreign_load) > 0) {
+    if (rules.foreign_load_is_invalid && flagged(result::flag::foreign_load)) {
         add(reason_code::foreign_load, "another process worked on the device");
     }
-    if (rules.throttled_is_invalid && flagged(result::flag::throttled) > 0) {
+    if (rules.throttled_is_invalid && flagged(result::flag::throttled)) {
         add(reason_code::throttled, "the clock was below its reference");
     }
     return found;
