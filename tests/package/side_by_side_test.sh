@@ -49,10 +49,13 @@ said=$(BENCH="$work/bench" PYTHON="$work/python" "$peers/side_by_side.sh" 3 gemm
 # 420 / 210, and the spread (220 - 200) / 210.
 [[ $said == *'gemm/bf16/tn/m64n64k64'*'210.00 us'*'420.00 us'*'2.0000'*'9.52 %'* ]] || fault "the table says: $said"
 [[ $said == *'gemm/fp32/tn/m8n8k8'* ]] || fault "an id is missing: $said"
+[[ $said == *'own choice: geometric mean 2.0000 of 2, below 0.98: 0'* ]] || fault "the mean: $said"
 
 # Without ids: those of the script, which must be ids that both sides understand.
 said=$(BENCH="$work/bench" PYTHON="$work/python" "$peers/side_by_side.sh" 1 2>&1) || fault "default ids: $said"
 [[ $said == *'gemm/bf16/tn/m8192n8192k8192'* ]] || fault "default ids: $said"
+
+[[ $said == *'of 12, below'* ]] || fault "not the twelve products of the standard suite: $said"
 
 "$python" "$peers/pytorch_gemm.py" gemm/fp8/tn/m1n1k1 2>"$work/err"
 [ $? = 2 ] || fault 'an id that PyTorch cannot do must end with 2'
@@ -71,6 +74,17 @@ echo '{"results": [{"id": "x", "rounds": [1]}, {"id": "y", "rounds": [1]}]}' >"$
 said=$("$python" "$peers/ratios.py" "$work/a.json" -- "$work/b.json")
 [ $? = 4 ] || fault 'a missing id must end with 4'
 [[ $said == *'y  missing here'* || $said == *'y'*'missing here'* ]] || fault "missing id: $said"
+
+# The best plan of a search stands beside the same peer, in a mean of its own.
+cat >"$work/a.json" <<'END'
+{"results": [{"id": "x", "metric": "time", "status": "ok", "sessions": [{"samples": [4]}]},
+             {"id": "x/best", "metric": "time", "status": "ok", "sessions": [{"samples": [2]}]},
+             {"id": "x/best", "metric": "heuristic_regret", "status": "ok", "sessions": [{"samples": [2]}]}]}
+END
+echo '{"results": [{"id": "x", "rounds": [3]}]}' >"$work/b.json"
+said=$("$python" "$peers/ratios.py" "$work/a.json" -- "$work/b.json") || fault "ratios of a search ended with $?"
+[[ $said == *'own choice: geometric mean 0.7500 of 1, below 0.98: 1'* ]] || fault "own choice: $said"
+[[ $said == *'best of a search: geometric mean 1.5000 of 1, below 0.98: 0'* ]] || fault "best of a search: $said"
 
 echo "$faults faults"
 [ "$faults" = 0 ]

@@ -6,9 +6,10 @@
 
 ID is plumbline's: gemm/bf16/tn/m4096n4096k4096. Inputs are random and rotate through at least three times the L2 cache;
 a sample is a CUDA graph of enough launches to last 200 us; all samples of a burst are queued behind a spinning kernel
-before the first of their events can fire; a burst lasts at most 8 ms and follows 1 s of idling. The value of a round is
-the median of its samples. Every output is checked against float64 before it is timed. Writes JSON: for each id the
-medians of the rounds in ns. Needs PyTorch with CUDA.
+before the first of their events can fire; a burst lasts at most 4 ms and follows 0.4 s of idling, as plumbline's own.
+The value of a round is the median of its samples. Every output is checked against float64 before it is timed. fp8 goes
+through torch._scaled_mm with fast accumulation and scales of 1, int8 through torch._int_mm, everything else through
+torch.matmul. Writes JSON: for each id the medians of the rounds in ns. Needs PyTorch with CUDA.
 """
 import argparse
 import json
@@ -17,14 +18,16 @@ import statistics
 import sys
 import time
 
-DEFAULT_IDS = [f"gemm/{dtype}/tn/m{n}n{n}k{n}" for dtype, n in [
-    ("bf16", 8192), ("bf16", 4096), ("bf16", 2048), ("bf16", 1024), ("fp16", 8192), ("fp16", 4096),
-    ("tf32", 8192), ("tf32", 4096), ("fp32", 4096)]]
-ID = re.compile(r"gemm/(fp32|tf32|fp16|bf16)/([nt])([nt])/m(\d+)n(\d+)k(\d+)")
+# The products of the standard suite.
+DEFAULT_IDS = [f"gemm/{dtype}/tn/m{m}n{n}k{k}" for dtype, m, n, k in [
+    ("bf16", 8192, 8192, 8192), ("bf16", 4096, 4096, 4096), ("bf16", 1024, 1024, 1024), ("fp16", 4096, 4096, 4096),
+    ("tf32", 4096, 4096, 4096), ("fp32", 4096, 4096, 4096), ("int8", 4096, 4096, 4096), ("fp8", 8192, 8192, 8192),
+    ("bf16", 6144, 8192, 4096), ("bf16", 14336, 16, 4096), ("bf16", 128256, 512, 4096), ("bf16", 4095, 4095, 4095)]]
+ID = re.compile(r"gemm/(fp32|tf32|fp16|bf16|fp8|int8)/([nt])([nt])/m(\d+)n(\d+)k(\d+)")
 SAMPLE_S = 200e-6
 BURST_S = 4e-3  # dense matrix work; one launch may be longer
 MAX_BURST_SAMPLES = 40
-IDLE_S = 1.0
+IDLE_S = 0.4
 # Idling behind which everything is queued: 40 graph launches and 80 events take well below 2 ms of host time.
 HOLD_CYCLES = 8_000_000
 
@@ -34,9 +37,15 @@ def parse(text):
     match = ID.fullmatch(text)
     if match is None:
         print(f"pytorch_gemm.py: {text} is not of the form gemm/bf16/tn/m4096n4096k4096 "
-              "(fp32, tf32, fp16, bf16; one product, no epilogue)", file=sys.stderr)
+              "(fp32, tf32, fp16, bf16, fp8, int8; one product, no epilogue)", file=sys.stderr)
         raise SystemExit(2)
     dtype, a, b, m, n, k = match.groups()
+    # torch._scaled_mm and torch._int_mm take the second factor column by column and sizes in whole vectors.
+    vector = {"fp8": 16, "int8": 8}.get(dtype)
+    if vector and (a + b != "tn" or int(m) % vector or int(k) % vector or int(n) <= 16):
+        print(f"pytorch_gemm.py: {text}: PyTorch multiplies {dtype} only as tn, with n above 16 and m and k multiples "
+              f"of {vector}", file=sys.stderr)
+        raise SystemExit(2)
     return dtype, a == "t", b == "t", int(m), int(n), int(k)
 
 
@@ -47,17 +56,21 @@ class gemm:
         self.torch = torch
         self.id = name
         dtype, self.a_transposed, self.b_transposed, self.m, self.n, self.k = parse(name)
-        self.type = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(dtype, torch.float32)
+        self.dtype = dtype
+        self.type = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn,
+                     "int8": torch.int8}.get(dtype, torch.float32)
+        self.output_type = {"fp8": torch.bfloat16, "int8": torch.int32}.get(dtype, self.type)
         self.tf32 = dtype == "tf32"
-        size = torch.finfo(self.type).bits // 8
-        bytes_per_slot = size * (self.m * self.k + self.k * self.n + self.m * self.n)
+        self.one = torch.ones((), device="cuda", dtype=torch.float32)
+        bytes_per_slot = (self.type.itemsize * (self.m * self.k + self.k * self.n)
+                          + self.output_type.itemsize * self.m * self.n)
         self.slots = [self.buffers(slot) for slot in range(max(2, -(-3 * l2_bytes // bytes_per_slot)))]
         self.next_slot = 0
         self.use_precision()
         for slot in range(len(self.slots)):
             self.launch(slot)
         torch.cuda.synchronize()
-        self.check(1e-2 if size == 2 else (2e-3 if self.tf32 else 1e-5))
+        self.check({"fp32": 1e-5, "tf32": 2e-3, "int8": 0}.get(dtype, 1e-2))
         # How many launches last a sample, from a first graph of eight.
         graph = self.capture(8)
         per_launch = min(self.time([graph] * 5)) / 8
@@ -72,11 +85,14 @@ class gemm:
 
         def normal(rows, columns, scale):
             full = torch.randn(rows, columns, generator=made, device="cuda", dtype=torch.float32)
-            return (full * scale).to(self.type)
+            # 8 bits hold no small numbers: what plumbline has there too, deviation 1 and 32.
+            if self.dtype == "int8":
+                return (full * 32).round().clamp(-127, 127).to(self.type)
+            return (full * (1 if self.dtype == "fp8" else scale)).to(self.type)
         # A column-major matrix is the transpose of a row-major one: D = op(A) op(B) is D' = op(B)' op(A)' here.
         a = normal(self.m, self.k, 1.0) if self.a_transposed else normal(self.k, self.m, 1.0)
         b = normal(self.k, self.n, self.k ** -0.5) if self.b_transposed else normal(self.n, self.k, self.k ** -0.5)
-        return a, b, torch.empty(self.n, self.m, device="cuda", dtype=self.type)
+        return a, b, torch.empty(self.n, self.m, device="cuda", dtype=self.output_type)
 
     def factors(self, slot):
         a, b, d = self.slots[slot]
@@ -87,13 +103,19 @@ class gemm:
 
     def launch(self, slot):
         left, right, d = self.factors(slot)
-        self.torch.matmul(left, right, out=d)
+        if self.dtype == "fp8":
+            self.torch._scaled_mm(left, right, scale_a=self.one, scale_b=self.one, out_dtype=self.output_type,
+                                  use_fast_accum=True, out=d)
+        elif self.dtype == "int8":
+            self.torch._int_mm(left, right, out=d)
+        else:
+            self.torch.matmul(left, right, out=d)
 
     def check(self, tolerance):
-        """A hundred rows of the last slot against float64; scale 1, so the tolerance is absolute."""
+        """A hundred rows of the last slot against float64, relative to the largest element, at least 1."""
         left, right, d = self.factors(len(self.slots) - 1)
         rows = self.torch.linspace(0, self.n - 1, steps=min(100, self.n), device="cuda").long()
-        expected = left[rows].double() @ right.double()
+        expected = left.double()[rows] @ right.double()  # 8-bit types cannot be indexed everywhere
         worst = (d[rows].double() - expected).abs().max().item() / max(1.0, expected.abs().max().item())
         if not worst <= tolerance:
             print(f"pytorch_gemm.py: {self.id}: wrong result, off by {worst:.3g} of the largest element",
@@ -156,7 +178,7 @@ def run(torch, ids, rounds):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default="-", help="file to write; default: standard output")
     parser.add_argument("ids", nargs="*", default=DEFAULT_IDS, metavar="ID")
     how = parser.parse_args(arguments)

@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumbline's GEMM and PyTorch's matmul in turns (ours, PyTorch, ours, ...) on one GPU, and the ratio for each shape.
 #
-#   tools/peers/side_by_side.sh [ROUNDS] [ID...]       default: 5 rounds of the ids in pytorch_gemm.py
+#   tools/peers/side_by_side.sh [ROUNDS] [ID...]       default: 3 rounds of the ids in pytorch_gemm.py
 #
 # Environment: BENCH (the bench program; default: the one that tools/bench.sh builds), PYTHON (one with PyTorch; default
-# python3), KEEP (folder for the files of every round; default: a temporary one that is removed).
+# python3), KEEP (folder for the files of every round; default: a temporary one that is removed), SEARCH=1 (also the best
+# of 16 plans, against the same peer; takes about three times as long).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bench=${BENCH:-$here/../../build/release/bench/bench}
 python=${PYTHON:-python3}
 
-rounds=${1:-5}
+rounds=${1:-3}
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "side_by_side.sh: '$rounds' is not a number of rounds" >&2; exit 2; }
 [ $# -gt 0 ] && shift
 ids=("$@")
@@ -37,11 +38,13 @@ suite="$folder/suite.json"
     printf ']}\n'
 } >"$suite"
 
+search=()
+[ "${SEARCH:-0}" = 0 ] || search=(--search)
 ours=()
 peer=()
 for ((round = 1; round <= rounds; ++round)); do
     echo "round $round of $rounds" >&2
-    "$bench" --backend=cuda --suite="$suite" --sessions=1 --quiet --force --save="$folder/ours-$round.json" \
+    "$bench" --backend=cuda --suite="$suite" --sessions=1 --quiet --force "${search[@]}" --save="$folder/ours-$round.json" \
         --output="$folder/ours-$round.txt" >&2
     ours+=("$folder/ours-$round.json")
     "$python" "$here/pytorch_gemm.py" --rounds 1 --output "$folder/pytorch-$round.json" "${ids[@]}"
