@@ -98,7 +98,7 @@ public:
     /// The plan, how the product is set up, and the kernels it launches.
     [[nodiscard]] result::evidence evidence(backend& on) {
         result::evidence ran = lt::describe(plan_);
-        ran.kernels = kernel_names(on, [&] { run(on, 0); });
+        add_kernels(ran, on, [&] { run(on, 0); });
         ran.parts["workspace_offered_bytes"] = static_cast<std::int64_t>(offered_bytes());
         if (params_.type == workload::dtype::fp8) ran.parts["fast_accumulation"] = !params_.precise;
         if (regret_ > 0) ran.parts["heuristic_regret"] = regret_;

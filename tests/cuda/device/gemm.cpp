@@ -182,6 +182,33 @@ TEST_CASE("the evidence says how it was computed") {
     CHECK(alarms("gemm/fp32/tn/m512n512k512", *fp32).empty());
 }
 
+TEST_CASE("CUPTI, where it is, names the kernels that a graph names, and launches cost no more afterwards") {
+    if (small_tests()) return;
+    cuda::backend& on = device();
+    cuda::gemm product(on, workload::gemm::parse("gemm/bf16/tn/m512n512k512"), 1);
+    const auto work = [&] { product.run(on, 0); };
+    work();
+    const auto enqueue_ns = [&] {
+        std::vector<double> taken;
+        auto tape = on.record([&](std::size_t) { work(); }, {16, 1, false});
+        for (const measure::sample& each : on.play(tape, 100)) taken.push_back(*each.enqueue_ns);
+        return stats::median(taken);
+    };
+    const double before = enqueue_ns();
+    std::vector<std::string> seen;
+    try {
+        seen = cuda::kernels_by_cupti(on, work);
+    } catch (const unsupported_error& refused) {
+        std::printf("  no CUPTI: %s\n", refused.what());
+        return;
+    }
+    const double after = enqueue_ns();
+    std::printf("  CUPTI saw %s; enqueueing 16 launches took %.1f us before it and %.1f us after\n",
+                seen.empty() ? "nothing" : seen.back().c_str(), before / 1e3, after / 1e3);
+    CHECK(seen == cuda::kernels_in_graph(on, work));
+    CHECK(after <= 1.25 * before);
+}
+
 TEST_CASE("a wrong result is caught, in the first and in the last buffer set") {
     cuda::backend& on = device();
     const auto p = workload::gemm::parse("gemm/bf16/tn/m192n160k256");
