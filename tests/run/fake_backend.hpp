@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,9 +61,16 @@ public:
     void spin(std::chrono::nanoseconds time) { elapsed_ns_ += static_cast<double>(time.count()); }
     void work(double ns) { elapsed_ns_ += ns; }
 
+    void pin(std::string id, plumbline::result::evidence plan) { pinned_[std::move(id)] = std::move(plan); }
+    [[nodiscard]] const plumbline::result::evidence* pinned(const std::string& id) const {
+        const auto at = pinned_.find(id);
+        return at == pinned_.end() ? nullptr : &at->second;
+    }
+
 private:
     double slowness_ = 1;
     double elapsed_ns_ = 0;
+    std::map<std::string, plumbline::result::evidence> pinned_;
 };
 
 /// What a benchmark of the family does: fake/WHAT/N.
@@ -121,12 +129,67 @@ inline plumbline::measure::benchmark<backend> make(const std::string& id) {
     throw plumbline::usage_error("benchmark id '" + id + "' is not fake/WHAT/NUMBER");
 }
 
+/// A benchmark whose library has plans: planned/N[/best|/pinned], N being 1 to 9. Its plans are numbers, and a launch
+/// of plan P takes P us. The library chooses plan N, or the plan in FAKE_CHOICE; the best is plan 1; FAKE_FACTOR makes
+/// all of them slower, FAKE_NO_REPLAY makes recorded ones useless.
+class planned {
+public:
+    struct params {
+        int number = 1;
+        plumbline::workload::modes mode;
+    };
+    static constexpr bool has_plans = true;
+
+    planned(backend& on, const params& p, std::size_t) : plan_(choose(on, p)) {
+        const char* factor = std::getenv("FAKE_FACTOR");
+        ns_ = 1000.0 * static_cast<double>(plan_) * (factor != nullptr ? std::atof(factor) : 1);
+    }
+    void run(backend& b, std::size_t) const { b.work(ns_); }
+    plumbline::result::evidence evidence(backend&) const {
+        return {"fake/plan" + std::to_string(plan_), {{"plan", plan_}}, {}};
+    }
+
+private:
+    static std::int64_t choose(backend& on, const params& p) {
+        using plumbline::workload::plan_choice;
+        if (p.mode.plan == plan_choice::best) return 1;
+        if (p.mode.plan == plan_choice::heuristic) {
+            const char* choice = std::getenv("FAKE_CHOICE");
+            return choice != nullptr ? std::atoi(choice) : p.number;
+        }
+        const auto* recorded = on.pinned("planned/" + std::to_string(p.number));
+        if (recorded == nullptr) throw plumbline::unsupported_error("no plan to replay was given");
+        if (std::getenv("FAKE_NO_REPLAY") != nullptr)
+            throw plumbline::unsupported_error("its numbers mean nothing here");
+        return std::get<std::int64_t>(recorded->parts.at("plan"));
+    }
+
+    std::int64_t plan_;
+    double ns_ = 0;
+};
+
+inline plumbline::workload::description describe(const planned::params& p) {
+    plumbline::workload::description d;
+    d.id = "planned/" + std::to_string(p.number) + suffix(p.mode);
+    d.family = "planned";
+    d.params = {{"number", std::int64_t{p.number}}};
+    add_modes(d.params, p.mode);
+    return d;
+}
+
+inline plumbline::measure::benchmark<backend> make_planned(const std::string& id) {
+    const plumbline::workload::split_id parts = plumbline::workload::split_modes(id);
+    const planned::params p{std::atoi(parts.work.substr(8).c_str()), parts.mode};
+    if (describe(p).id != id) throw plumbline::usage_error("benchmark id '" + id + "' is not planned/NUMBER");
+    return plumbline::measure::make_benchmark<planned, backend>(p);
+}
+
 /// The entry of this backend under the name "cpu" or "cuda". FAKE_START=fail makes opening it fail.
 inline plumbline::run::backend_entry<backend> entry(const std::string& name) {
     plumbline::run::backend_entry<backend> made;
     made.name = name;
     made.families = [](const std::filesystem::path&) {
-        return std::vector<plumbline::measure::family<backend>>{{"fake", make}};
+        return std::vector<plumbline::measure::family<backend>>{{"fake", make}, {"planned", make_planned}};
     };
     made.serve = [](int argc, char** argv) -> std::optional<int> {
         if (argc == 2 && std::string_view(argv[1]) == "--fake-step") return 42;

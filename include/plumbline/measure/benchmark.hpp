@@ -69,7 +69,8 @@ struct benchmark {
     workload::description what;
     regime how = regime::burst;
     bool graph = true;
-    bool cold = true; ///< rotate over enough buffers that nothing is in the cache by accident
+    bool cold = true;   ///< rotate over enough buffers that nothing is in the cache by accident
+    bool plans = false; ///< the library offers several plans: "best" and "pinned" mean something
     std::function<prepared_kernel(B&)> prepare;
     std::function<procedure_result(B&, const budget&)> measure;
 };
@@ -78,8 +79,9 @@ struct benchmark {
 ///
 /// Members of K that are used when they exist: `void verify(B&)`, `std::string output_hash(B&)`,
 /// `result::evidence evidence(B&) const`, and `static std::size_t slots(B&, const params&)`, the number of buffer
-/// sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent). A member `mode` of the
-/// parameters (workload::modes) chooses regime, cache state and launching.
+/// sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent), and
+/// `static constexpr bool has_plans` (false when absent). A member `mode` of the parameters (workload::modes) chooses
+/// regime, cache state and launching.
 template <class K, class B>
     requires kernel<K, B>
 [[nodiscard]] benchmark<B> make_benchmark(const typename K::params& params) {
@@ -92,6 +94,7 @@ template <class K, class B>
         erased.cold = !params.mode.hot;
         erased.graph = !params.mode.stream;
     }
+    if constexpr (requires { K::has_plans; }) erased.plans = K::has_plans;
     const bool cold = erased.cold;
     erased.prepare = [params, cold](B& on) {
         static_cast<void>(cold); // where K has no slots

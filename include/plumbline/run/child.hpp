@@ -15,6 +15,7 @@
 #include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/json/store.hpp"
+#include "plumbline/measure/regret.hpp"
 #include "plumbline/run/driver.hpp"
 #include "plumbline/run/options.hpp"
 #include "plumbline/run/paths.hpp"
@@ -62,6 +63,18 @@ namespace detail {
     return known;
 }
 
+/// The plans that "pinned" benchmarks of this session replay, by the id of the benchmark that recorded them.
+[[nodiscard]] inline std::map<std::string, result::evidence> recorded_plans(const result::baseline& plan) {
+    std::map<std::string, result::evidence> known;
+    for (const result::result& each : plan.results) {
+        if (workload::split_modes(each.what.id).mode.plan != workload::plan_choice::pinned) continue;
+        if (each.sessions.empty()) continue;
+        const std::string id = workload::with_plan(each.what.id, workload::plan_choice::heuristic);
+        known.emplace(id, each.sessions.front().ran);
+    }
+    return known;
+}
+
 /// Launches per sample of earlier sessions, by id.
 [[nodiscard]] inline std::map<std::string, std::size_t> known_launches(const result::baseline& plan) {
     std::map<std::string, std::size_t> known;
@@ -93,6 +106,7 @@ public:
         device.describe(made_.device);
         session().state[start_state::opened] = true;
         measure::hooks hooks = device.hooks(machine_);
+        for (const auto& [id, plan] : detail::recorded_plans(plan_)) device.pin(id, plan);
         const auto known = detail::known_outputs(plan_);
         const auto launches = detail::known_launches(plan_);
         const std::vector<std::string> order = plan_.sessions.at(0).order;
@@ -113,6 +127,8 @@ public:
             if (id == order.front()) read_environment(&device);
         }
         device.settle(made_.results);
+        std::vector<result::result> costs = measure::regrets(made_.results);
+        std::move(costs.begin(), costs.end(), std::back_inserter(made_.results));
         for (const auto& [name, value] : device.state()) session().state[name] = value;
         read_environment(&device);
         save();

@@ -30,7 +30,7 @@ namespace detail {
 struct raw_options {
     std::string baseline, compare, check, control, device = "0", format = "text";
     std::string google_filter, google_list, google_format, google_out_format = "json";
-    std::string predict, planted, data, completion;
+    std::string predict, planted, data, completion, replay;
     bool confirm = false, fingerprint = false, self_test = false, list = false, version = false;
     std::size_t sessions = 0;
     double time_budget_s = 0;
@@ -95,6 +95,13 @@ inline void add_choices(CLI::App& app, options& into, raw_options& raw) {
         ->expected(1)
         ->take_all()
         ->option_text("=KEY=VALUE");
+    app.add_flag("--search", into.search,
+                 "also time the best of 16 plans of every benchmark whose library has plans, and what trusting its own "
+                 "choice costs");
+    app.add_option("--replay", raw.replay,
+                   "with --compare: also time the baseline's own plans again (best: those its search found)")
+        ->expected(0, 1)
+        ->option_text("[=best]");
     app.add_flag("--append", into.append, "add sessions to an existing baseline");
     app.add_flag("--replace", into.replace, "replace an existing baseline; the old one is kept beside it");
     app.add_option("--reason", into.reason, "why it is replaced")->option_text("=TEXT");
@@ -274,6 +281,15 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     if (given("--planted") && o.what != action::self_test) {
         throw usage_error("--planted belongs to --self-test; add it or leave --planted out");
     }
+    if (o.search && (o.append || (o.what != action::measure && o.what != action::baseline && o.what != action::list))) {
+        throw usage_error("--search belongs to a run and to a new --baseline; a comparison runs what its baseline has");
+    }
+    if (given("--replay") && o.what != action::compare) {
+        throw usage_error("--replay belongs to --compare; add it or leave --replay out");
+    }
+    if (!raw.replay.empty() && raw.replay != "best") {
+        throw usage_error("--replay=" + raw.replay + " is not known; use --replay, or --replay=best");
+    }
     if (!o.policy.empty() && o.what != action::compare && o.what != action::control) {
         throw usage_error("--policy belongs to --compare and --control; leave it out here");
     }
@@ -338,6 +354,9 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     if (!into.filter.empty()) detail::check_filter(into.filter.substr(into.filter[0] == '-' ? 1 : 0));
     into.device = detail::parsed_device(raw.device);
     if (app.get_option("--data")->count() > 0) into.data = detail::parsed_data(raw.data);
+    if (app.get_option("--replay")->count() > 0) {
+        into.replay = raw.replay == "best" ? workload::plan_choice::best : workload::plan_choice::heuristic;
+    }
     if (raw.sessions != 0) into.sessions = raw.sessions;
     if (raw.time_budget_s != 0) into.time_budget_s = raw.time_budget_s;
     if (!raw.planted.empty()) into.planted = detail::planted_of(raw.planted);

@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_RUN_COMPARE_COMMAND_HPP
 #define PLUMBLINE_RUN_COMPARE_COMMAND_HPP
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/compare/replay.hpp"
 #include "plumbline/json/policy.hpp"
 #include "plumbline/report/comparison.hpp"
 #include "plumbline/run/measure_command.hpp"
@@ -58,6 +60,40 @@ inline void require_comparable(const context& in, const result::baseline& base, 
                 exit_code::incomparable);
 }
 
+namespace detail {
+
+/// --replay: adds the baseline's recorded plans to what is measured, for the benchmarks that are, and returns them.
+[[nodiscard]] inline std::vector<result::result> plan_replays(const context& in, const result::baseline& base,
+                                                              measure_plan& plan) {
+    if (!in.how.replay) return {};
+    std::vector<result::result> recorded;
+    const std::vector<std::string> selected = plan.what.ids;
+    for (result::result& each : compare::recorded_plans(base, *in.how.replay)) {
+        const std::string source = workload::with_plan(each.what.id, *in.how.replay);
+        const bool wanted = std::find(selected.begin(), selected.end(), source) != selected.end();
+        if (!wanted || !in.on.has_plans(each.what.id)) continue;
+        plan.what.ids.push_back(each.what.id);
+        plan.earlier.push_back(each);
+        recorded.push_back(std::move(each));
+    }
+    if (recorded.empty()) in.remarks.warn("--replay: the baseline holds no plan that this backend could time again");
+    return recorded;
+}
+
+/// The comparison, with the recorded plans on both sides where they were replayed. What is kept on disk stays as it is.
+[[nodiscard]] inline compare::comparison compare_replayed(const context& in, result::baseline base,
+                                                          result::baseline candidate,
+                                                          const std::vector<result::result>& recorded,
+                                                          const compare::policy& rules) {
+    const std::vector<std::string> remarks = compare::add_replayed(base, candidate, recorded);
+    compare::comparison found = compare::compare(base, candidate, rules);
+    if (in.how.replay) compare::note_replays(found, *in.how.replay);
+    found.notes.insert(found.notes.end(), remarks.begin(), remarks.end());
+    return found;
+}
+
+} // namespace detail
+
 /// `bench --compare` on one device: runs the baseline's benchmarks and says what changed.
 [[nodiscard]] inline exit_code compare_command(const context& in, const target_device& device) {
     const std::filesystem::path base_path =
@@ -74,6 +110,7 @@ inline void require_comparable(const context& in, const result::baseline& base, 
     plan.target = run_target(in, device);
     plan.budget_s = default_budget_s(base.selected.suite);
     plan.earlier = base.results;
+    const std::vector<result::result> recorded = detail::plan_replays(in, base, plan);
     plan.sessions = in.how.sessions.value_or(5);
     check_outputs(in, plan.target);
     const file_lock lock(plan.target);
@@ -81,7 +118,7 @@ inline void require_comparable(const context& in, const result::baseline& base, 
     if (run.signal) return say_interrupted(in, *run.signal, plan.target);
     json::save(plan.target, run.made);
     remove_leftovers(plan.target);
-    const compare::comparison found = compare::compare(base, run.made, rules);
+    const compare::comparison found = detail::compare_replayed(in, base, run.made, recorded, rules);
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
     note_finished(in, device, plan.target, run.made);
     in.remarks.note("this run is kept as " + plan.target.string());

@@ -99,6 +99,9 @@ struct opened_backend {
     std::function<void(const environment::host&, result::fingerprint&)> read;
     std::function<scalar_map(const environment::host&, bool full)> inspect;
     std::function<measure::hooks(const environment::host&)> hooks;
+
+    /// Hands over the plan recorded for a benchmark (its id without "pinned"); does nothing where none can be replayed.
+    std::function<void(const std::string& id, const result::evidence& plan)> pin;
 };
 
 /// The description of a benchmark by its id.
@@ -113,6 +116,9 @@ struct driver {
     /// unsupported_error when this backend has no such family.
     std::function<finder(const std::filesystem::path& data)> find;
     std::function<opened_backend(int device, const std::filesystem::path& data)> open;
+
+    /// Whether the library offers several plans for a benchmark (measure::benchmark::plans).
+    std::function<bool(const std::string& id)> has_plans;
 
     /// Makes what benchmarks need on disk (measure::family::prepare) and returns what could not be made.
     std::function<std::vector<std::string>(const std::filesystem::path& data, const std::vector<std::string>& ids,
@@ -205,6 +211,12 @@ template <measure::backend B>
     made.inspect = [device, inspect = entry.inspect](const environment::host& machine, bool full) {
         return inspect ? inspect(*device->on, machine, full) : scalar_map{};
     };
+    made.pin = [device](const std::string& id, const result::evidence& plan) {
+        if constexpr (requires(B & b) { b.pin(id, plan); }) device->on->pin(id, plan);
+        static_cast<void>(device); // where B replays nothing
+        static_cast<void>(id);
+        static_cast<void>(plan);
+    };
     made.hooks = [device, hooks = entry.hooks](const environment::host& machine) {
         return hooks ? hooks(*device->on, machine) : measure::hooks{};
     };
@@ -224,6 +236,13 @@ template <measure::backend B>
     made.start = entry.start ? entry.start : [](int) { return start_report{}; };
     made.find = [families = entry.families, name = entry.name](const std::filesystem::path& data) -> finder {
         return [all = families(data), name](const std::string& id) { return detail::make_by_id(all, name, id).what; };
+    };
+    made.has_plans = [families = entry.families, name = entry.name](const std::string& id) {
+        try {
+            return detail::make_by_id(families({}), name, id).plans;
+        } catch (const error&) {
+            return false; // another backend's family, or data that are not at hand
+        }
     };
     made.prepare = [families = entry.families](const std::filesystem::path& data, const std::vector<std::string>& ids,
                                                const measure::listener& to) {

@@ -64,6 +64,7 @@ struct measured_run {
             // Another backend's family: a skipped result with the reason.
         }
     }
+    if (in.how.search) add_searches(made, in.on.has_plans);
     return made;
 }
 

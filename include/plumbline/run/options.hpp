@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumbline/core/scalar.hpp"
+#include "plumbline/workload/modes.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -58,7 +59,9 @@ struct options {
     std::filesystem::path save;
     std::filesystem::path output; ///< empty: standard output
     output_format format = output_format::text;
-    std::filesystem::path google_output; ///< --benchmark_out=
+    std::filesystem::path google_output;         ///< --benchmark_out=
+    bool search = false;                         ///< the best plan beside the library's own choice
+    std::optional<workload::plan_choice> replay; ///< with a comparison: which recorded plans are timed again
     bool append = false;
     bool replace = false;
     bool strict = false;

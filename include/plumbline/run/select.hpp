@@ -2,16 +2,19 @@
 #ifndef PLUMBLINE_RUN_SELECT_HPP
 #define PLUMBLINE_RUN_SELECT_HPP
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <regex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/nearest.hpp"
 #include "plumbline/json/suite.hpp"
 #include "plumbline/result/baseline.hpp"
+#include "plumbline/workload/modes.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -80,6 +83,21 @@ private:
                     exit_code::incomplete);
     }
     return made;
+}
+
+/// Adds to `to`, behind each benchmark that times the library's own choice, the one that times the best plan, where
+/// `has_plans` says that there are plans (--search). Sustained ones are left alone.
+template <class HasPlans>
+void add_searches(chosen& to, HasPlans has_plans) {
+    std::vector<std::string> all;
+    for (const std::string& id : to.ids) {
+        all.push_back(id);
+        const workload::modes mode = workload::split_modes(id).mode;
+        if (mode.plan != workload::plan_choice::heuristic || mode.sustained || !has_plans(id)) continue;
+        const std::string best = workload::with_plan(id, workload::plan_choice::best);
+        if (std::find(to.ids.begin(), to.ids.end(), best) == to.ids.end()) all.push_back(best);
+    }
+    to.ids = std::move(all);
 }
 
 /// The ids of a stored baseline, in the order of its results, each once: what --compare and --append run.
