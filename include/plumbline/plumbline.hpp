@@ -77,6 +77,7 @@
 #include "plumbline/measure/engine.hpp"
 #include "plumbline/measure/host_wake.hpp"
 #include "plumbline/measure/plan.hpp"
+#include "plumbline/measure/plan_search.hpp"
 #include "plumbline/measure/predict.hpp"
 #include "plumbline/measure/regret.hpp"
 #include "plumbline/measure/sample.hpp"

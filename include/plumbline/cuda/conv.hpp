@@ -15,7 +15,7 @@
 #include "plumbline/cuda/cudnn/convolution.hpp"
 #include "plumbline/cuda/inspect.hpp"
 #include "plumbline/cuda/kernel_names.hpp"
-#include "plumbline/cuda/plan_search.hpp"
+#include "plumbline/measure/plan_search.hpp"
 #include "plumbline/workload/conv.hpp"
 #include "plumbline/workload/conv_reference.hpp"
 
@@ -115,9 +115,10 @@ private:
         make_packs(workspace);
         std::size_t chosen = 0;
         if (search) {
-            const search_outcome found = fastest(on, plans.size(), slots_, [&](std::size_t which, std::size_t slot) {
-                cudnn::execute(*cudnn_, plans[which], packs_[slot]);
-            });
+            const measure::search_outcome found =
+                measure::fastest(on, plans.size(), slots_, [&](std::size_t which, std::size_t slot) {
+                    cudnn::execute(*cudnn_, plans[which], packs_[slot]);
+                });
             chosen = found.index;
             regret_ = found.first_over_best;
         }

@@ -13,7 +13,7 @@
 #include "plumbline/cuda/inspect.hpp"
 #include "plumbline/cuda/kernel_names.hpp"
 #include "plumbline/cuda/lt.hpp"
-#include "plumbline/cuda/plan_search.hpp"
+#include "plumbline/measure/plan_search.hpp"
 #include "plumbline/workload/gemm.hpp"
 #include "plumbline/workload/gemm_reference.hpp"
 #include "plumbline/workload/projection.hpp"
@@ -176,7 +176,7 @@ private:
         std::vector<lt::plan> plans = heuristic_plans(search ? 16 : 1);
         plan_ = plans.front();
         if (!search) return;
-        const search_outcome found = fastest(
+        const measure::search_outcome found = measure::fastest(
             on, plans.size(), slots_, [&](std::size_t which, std::size_t slot) { launch(on, slot, plans[which]); });
         plan_ = plans[found.index];
         regret_ = found.first_over_best;
