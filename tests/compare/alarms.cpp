@@ -23,6 +23,7 @@ const build::values five{100, 100.1, 99.9, 100.05, 99.95};
 result::baseline tf32(bool tensor_cores) {
     result::baseline made = build::baseline(5);
     result::result& product = build::add(made, "gemm/tf32/tn/m4096n4096k4096", five);
+    product.what.family = "gemm";
     product.what.params["dtype"] = std::string("tf32");
     for (result::session_result& each : product.sessions) each.ran.parts["tensor_cores"] = tensor_cores;
     return made;

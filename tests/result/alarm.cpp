@@ -59,6 +59,14 @@ TEST_CASE("sound evidence raises nothing") {
     workload::description canary;
     canary.params["kind"] = std::string("canary_fma"); // no dtype: it means to do without
     CHECK(result::alarms(canary, plan(false, "fp32")).empty());
+    workload::description norm;
+    norm.family = "layernorm";
+    norm.params["dtype"] = std::string("bf16");
+    norm.flop = 8.0 * 4096; // two FLOP a byte
+    norm.bytes = 4.0 * 4096;
+    CHECK(result::alarms(norm, plan(false, "bf16")).empty());
+    norm.flop = 40.0 * 4096;
+    CHECK(codes_of(result::alarms(norm, plan(false, "bf16"))) == codes{code::no_tensor_cores});
     // A backend without tensor cores says nothing about them.
     result::evidence onednn;
     onednn.implementation = "brg:avx512_core_bf16";
@@ -131,7 +139,7 @@ TEST_CASE("no alarm for what failed, for a probe, or for what is no kernel's tim
     CHECK(result::alarms(other, h200(), 1e9).empty());
     other = of;
     other.what.family = "probe";
-    CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores});
+    CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores}); // by its own evidence
     other = of;
     other.what.kind = benchmark_class::training_step;
     CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores});

@@ -69,7 +69,7 @@ public:
     /// The plan, what it was allowed, and the kernels it launches.
     [[nodiscard]] result::evidence evidence(backend& on) {
         result::evidence ran = cudnn::describe(plan_);
-        ran.kernels = kernel_names(on, [&] { run(on, 0); });
+        add_kernels(ran, on, [&] { run(on, 0); });
         ran.parts["workspace_offered_bytes"] = params_.workspace_mib << 20;
         if (regret_ > 0) ran.parts["heuristic_regret"] = regret_;
         return ran;

@@ -75,12 +75,6 @@ template <class Work>
     return {{}, {}, problem};
 }
 
-/// The names alone; empty where they are not known.
-template <class Work>
-[[nodiscard]] std::vector<std::string> kernel_names(backend& on, Work work) {
-    return list_kernels(on, work).names;
-}
-
 /// Adds the kernels of `work()` to evidence, with the source of their names, or why they are not known.
 template <class Work>
 void add_kernels(result::evidence& to, backend& on, Work work) {

@@ -68,6 +68,11 @@ namespace detail {
            ran.implementation.rfind("ref", 0) == 0;
 }
 
+/// Work that consists of products, which tensor cores are for: not a normalisation, say, whatever its library notes.
+[[nodiscard]] inline bool multiplies(const workload::description& what) {
+    return what.family == "gemm" || what.family == "conv" || (what.flop > 0 && what.flop >= 10 * what.bytes);
+}
+
 /// The limit of the datasheet where it is known, whose figures no result of this run has made.
 [[nodiscard]] inline device by_datasheet(const device& on) {
     device sheet;
@@ -91,6 +96,7 @@ namespace detail {
     if (detail::is_fallback(ran)) {
         add(alarm_code::fallback, "the library had nothing but its engine of last resort (" + ran.implementation + ")");
     }
+    if (!detail::multiplies(what)) return found;
     const std::string dtype = detail::text_of(what.params, "dtype");
     const std::optional<bool> tensor_cores = detail::truth_of(ran.parts, "tensor_cores");
     const bool tf32_input = detail::contains(detail::text_of(ran.parts, "input"), "tf32");

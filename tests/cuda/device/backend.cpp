@@ -194,21 +194,23 @@ TEST_CASE("a planted spin costs what it says") {
 TEST_CASE("what is enqueued can be told by name without running it") {
     cuda::backend& on = device();
     const cuda::device_memory memory(64);
-    const auto names = cuda::kernel_names(on, [&] {
+    const cuda::kernel_list found = cuda::list_kernels(on, [&] {
         cuda::kernels::nothing(on.stream());
         cuda::check(cudaMemsetAsync(memory.data(), 0, 64, on.stream()), "cudaMemsetAsync");
         on.spin(1us);
     });
+    const auto& names = found.names;
     int driver_version = 0;
     REQUIRE(cudaDriverGetVersion(&driver_version) == cudaSuccess);
     if (driver_version >= 12030) {
+        CHECK(found.source == "graph");
         REQUIRE(names.size() == 3);
         CHECK(names[0].find("nothing") != std::string::npos);
         CHECK(names[1] == "memset");
         CHECK(names[2].find("spin") != std::string::npos);
     }
-    CHECK(cuda::kernel_names(on, [&] { on.synchronize(); }).empty());
-    CHECK(cuda::kernel_names(on, [] {}).empty());
+    CHECK(cuda::list_kernels(on, [&] { on.synchronize(); }).names.empty());
+    CHECK(cuda::list_kernels(on, [] {}).names.empty());
     require_usable();
 }
 
