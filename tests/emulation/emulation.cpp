@@ -2,6 +2,8 @@
 #include "emulation.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -302,7 +304,8 @@ void copy_now(const pending_copy& copy) {
 }
 
 /// What a lane of a complete warp operation is told.
-std::uint64_t answer_for(grid_run& on, const device_thread& lane, const std::vector<const device_thread*>& warp) {
+std::uint64_t answer_for(grid_run& on, const device_thread& lane,
+                         const std::array<const device_thread*, lanes_per_warp>& warp) {
     const int own = static_cast<int>(lane.index % lanes_per_warp);
     const auto over_all = [&](auto combine, std::uint64_t start) {
         for (unsigned i = 0; i < lanes_per_warp; ++i) {
@@ -458,17 +461,16 @@ std::uint64_t meet_warp(warp_operation what, unsigned mask, std::uint64_t bits, 
     const unsigned lane = self.index % lanes_per_warp;
     if ((mask >> lane & 1u) == 0) on.fail(self, "lane " + std::to_string(lane) + " is not in the mask it passes");
     std::vector<device_thread>& all = on.threads();
-    std::vector<const device_thread*> warp(lanes_per_warp, nullptr);
+    std::array<const device_thread*, lanes_per_warp> warp{};
+    if (const auto last = static_cast<unsigned>(std::bit_width(mask)) - 1; self.index - lane + last >= all.size()) {
+        on.fail(self, "the mask names lane " + std::to_string(last) + ", and the block ends before it");
+    }
     bool complete = true;
-    for (unsigned i = 0; i < lanes_per_warp; ++i) {
+    for (unsigned i = 0; i < lanes_per_warp && complete; ++i) {
         if ((mask >> i & 1u) == 0) continue;
-        const std::size_t other = self.index - lane + i;
-        if (other >= all.size()) {
-            on.fail(self, "the mask names lane " + std::to_string(i) + ", and the block ends before it");
-        }
-        warp[i] = &all[other];
-        complete = complete && all[other].at == waiting::warp && all[other].what == what && all[other].mask == mask &&
-                   all[other].line == line;
+        const device_thread& other = all[self.index - lane + i];
+        warp[i] = &other;
+        complete = other.at == waiting::warp && other.what == what && other.mask == mask && other.line == line;
     }
     if (complete) {
         for (unsigned i = 0; i < lanes_per_warp; ++i) {

@@ -18,6 +18,59 @@ __device__ inline unsigned char* dynamic_shared() {
     return plumbline_dynamic_shared;
 }
 
+/// Starts copying `bytes`, at most 16, to 16 bytes of shared memory; the rest of those becomes zeros. Both addresses
+/// are multiples of 16. Before compute capability 8.0 the copy is made at once.
+__device__ inline void copy_async(void* shared, const void* global, unsigned bytes) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+#else
+    for (unsigned i = 0; i < 16; ++i) {
+        static_cast<char*>(shared)[i] = i < bytes ? static_cast<const char*>(global)[i] : char{0};
+    }
+#endif
+}
+
+/// Closes the group of copies that this thread started since the last one.
+__device__ inline void commit_copies() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits until at most `pending` (0 to 7) of this thread's groups are on their way. What they copied can then be read
+/// by this thread; by others after a barrier.
+__device__ inline void wait_for_copies(unsigned pending) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    switch (pending) { // the instruction takes a constant
+    case 0:
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+        break;
+    case 1:
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+        break;
+    case 2:
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+        break;
+    case 3:
+        asm volatile("cp.async.wait_group 3;" ::: "memory");
+        break;
+    case 4:
+        asm volatile("cp.async.wait_group 4;" ::: "memory");
+        break;
+    case 5:
+        asm volatile("cp.async.wait_group 5;" ::: "memory");
+        break;
+    case 6:
+        asm volatile("cp.async.wait_group 6;" ::: "memory");
+        break;
+    default:
+        asm volatile("cp.async.wait_group 7;" ::: "memory");
+        break;
+    }
+#endif
+}
+
 /// Enqueues `kernel` on `on`; throws cuda_error if the launch fails. `name` is for messages.
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const launch_shape& shape, cudaStream_t on,

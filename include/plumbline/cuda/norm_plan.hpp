@@ -46,19 +46,22 @@ struct norm_shape {
 
 inline constexpr std::array<norm_shape, 9> forward_shapes{{{32, 1, 8, 4},
                                                            {32, 2, 8, 3},
-                                                           {32, 4, 6, 3},
-                                                           {32, 8, 4, 2},
+                                                           {32, 4, 5, 3},
+                                                           {128, 2, 8, 3},
                                                            {128, 4, 5, 3},
                                                            {256, 4, 2, 3},
                                                            {512, 4, 1, 4},
                                                            {1024, 4, 1, 2},
                                                            {1024, 8, 1, 1}}};
 
-/// A backward thread keeps two fp32 sums for each of its columns in registers: half as many 16-bit units as fp32.
-inline constexpr std::array<norm_shape, 7> backward_shapes_16bit{
-    {{32, 1, 6, 3}, {32, 2, 6, 3}, {32, 4, 4, 2}, {128, 2, 5, 2}, {256, 2, 3, 3}, {256, 4, 2, 2}, {512, 4, 1, 3}}};
-inline constexpr std::array<norm_shape, 7> backward_shapes_fp32{
-    {{32, 2, 6, 3}, {32, 4, 6, 2}, {32, 8, 4, 2}, {128, 4, 5, 2}, {256, 4, 3, 2}, {512, 4, 1, 3}, {512, 8, 1, 1}}};
+/// A backward thread keeps two fp32 sums for each of its columns in registers, so that it has half as many units of
+/// 16-bit elements as of fp32.
+template <std::size_t ElementBytes>
+inline constexpr std::array<norm_shape, 7> backward_shapes{
+    {{32, 1, 6, 3}, {32, 2, 5, 3}, {32, 4, 4, 2}, {128, 2, 5, 2}, {256, 2, 3, 3}, {256, 4, 2, 2}, {512, 4, 1, 3}}};
+template <>
+inline constexpr std::array<norm_shape, 7> backward_shapes<4>{
+    {{32, 2, 6, 3}, {32, 4, 5, 2}, {32, 8, 3, 2}, {128, 4, 5, 2}, {256, 4, 3, 2}, {512, 4, 1, 3}, {512, 8, 1, 1}}};
 
 /// Elements of `element_bytes` in a unit.
 [[nodiscard]] constexpr std::int64_t elements_per_unit(std::size_t element_bytes) noexcept {
@@ -129,8 +132,8 @@ template <std::size_t N>
 
 [[nodiscard]] constexpr norm_plan plan_backward(std::int64_t rows, std::int64_t hidden, std::size_t element_bytes,
                                                 int sm_count) noexcept {
-    return element_bytes == 4 ? detail::choose(backward_shapes_fp32, rows, hidden, element_bytes, sm_count)
-                              : detail::choose(backward_shapes_16bit, rows, hidden, element_bytes, sm_count);
+    return element_bytes == 4 ? detail::choose(backward_shapes<4>, rows, hidden, element_bytes, sm_count)
+                              : detail::choose(backward_shapes<2>, rows, hidden, element_bytes, sm_count);
 }
 
 /// fp32 elements of the workspace of a backward pass: each block's sums for dgamma and dbeta.

@@ -17,6 +17,16 @@ inline unsigned char* dynamic_shared() {
     return emulation::dynamic_shared();
 }
 
+inline void copy_async(void* shared, const void* global, unsigned bytes) {
+    emulation::copy_async(shared, global, 16, 16 - bytes);
+}
+inline void commit_copies() {
+    emulation::commit_copies();
+}
+inline void wait_for_copies(unsigned pending) {
+    emulation::wait_for_copies(pending);
+}
+
 /// Runs the whole grid before it returns; throws emulation::fault.
 template <class... Parameters, class... Arguments>
 void launch(const char* name, void (*kernel)(Parameters...), const launch_shape& shape, cudaStream_t,

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_KERNELS_NORM_CUH
+#define PLUMBLINE_CUDA_KERNELS_NORM_CUH
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "plumbline/cuda/kernels.hpp"
+#include "plumbline/cuda/launch.cuh"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+// What the norm kernels share: units of 16 bytes, sums over a group of threads, and rows on their way into shared
+// memory. norm_plan.hpp says how the work is divided.
+namespace cuda::kernels {
+
+namespace device {
+
+/// The arguments that all norm kernels have.
+struct norm_arguments {
+    std::int64_t rows;
+    int hidden;
+    float epsilon;
+    bool rms;
+    unsigned stages;
+};
+
+/// Elements of type T in a unit.
+template <class T>
+inline constexpr int per_unit = 16 / static_cast<int>(sizeof(T));
+
+/// The same bits as another type of the same size.
+template <class To, class From>
+__device__ inline To bits_as(const From& from) {
+    static_assert(sizeof(To) == sizeof(From));
+    To to;
+    memcpy(static_cast<void*>(&to), &from, sizeof to);
+    return to;
+}
+
+/// The same value, of which the compiler forgets what it knows: what follows from it is computed where it is used and
+/// not kept in registers round a loop.
+__device__ inline int anew(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+__device__ inline uint4 anew(uint4 unit) {
+    asm volatile("" : "+r"(unit.x), "+r"(unit.y), "+r"(unit.z), "+r"(unit.w));
+    return unit;
+}
+
+__device__ inline void widen_word(unsigned word, float& low, float& high, const __nv_bfloat16*) {
+    low = __uint_as_float(word << 16);
+    high = __uint_as_float(word & 0xffff0000u);
+}
+__device__ inline void widen_word(unsigned word, float& low, float& high, const __half*) {
+    const float2 both = __half22float2(bits_as<__half2>(word));
+    low = both.x;
+    high = both.y;
+}
+__device__ inline unsigned narrow_word(float low, float high, const __nv_bfloat16*) {
+    return bits_as<unsigned>(__floats2bfloat162_rn(low, high));
+}
+__device__ inline unsigned narrow_word(float low, float high, const __half*) {
+    return bits_as<unsigned>(__floats2half2_rn(low, high));
+}
+
+/// The elements of a unit as fp32.
+template <class T>
+__device__ inline void widen(const uint4& unit, float (&values)[per_unit<T>]) {
+    const unsigned words[4] = {unit.x, unit.y, unit.z, unit.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (sizeof(T) == 4)
+            values[i] = __uint_as_float(words[i]);
+        else
+            widen_word(words[i], values[2 * i], values[2 * i + 1], static_cast<const T*>(nullptr));
+    }
+}
+
+/// And back, rounded to nearest.
+template <class T>
+__device__ inline uint4 narrow(const float (&values)[per_unit<T>]) {
+    unsigned words[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if constexpr (sizeof(T) == 4)
+            words[i] = __float_as_uint(values[i]);
+        else
+            words[i] = narrow_word(values[2 * i], values[2 * i + 1], static_cast<const T*>(nullptr));
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+template <class T>
+__device__ inline T narrow_one(float value) {
+    if constexpr (sizeof(T) == 4)
+        return value;
+    else
+        return T(value); // rounds to nearest
+}
+
+/// The unit of one thread that covers the columns `first` to `first` + per_unit - 1 of a row of `hidden`.
+template <class T>
+struct covered {
+    int first; ///< above -per_unit
+    int hidden;
+
+    [[nodiscard]] __device__ bool any() const { return first < hidden; }
+    [[nodiscard]] __device__ bool all() const { return first >= 0 && first + per_unit<T> <= hidden; }
+    [[nodiscard]] __device__ bool has(int element) const {
+        return static_cast<unsigned>(first + element) < static_cast<unsigned>(hidden);
+    }
+
+    /// `unit` with zeros for what is not of this row.
+    [[nodiscard]] __device__ uint4 only(const uint4& unit) const {
+        unsigned words[4] = {unit.x, unit.y, unit.z, unit.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if constexpr (sizeof(T) == 4)
+                words[i] = has(i) ? words[i] : 0u;
+            else
+                words[i] &= (has(2 * i) ? 0xffffu : 0u) | (has(2 * i + 1) ? 0xffff0000u : 0u);
+        }
+        return make_uint4(words[0], words[1], words[2], words[3]);
+    }
+
+    /// The elements at these columns of a vector such as gamma, zeros elsewhere; of nullptr all zeros.
+    [[nodiscard]] __device__ uint4 load(const T* vector) const {
+        uint4 unit = make_uint4(0, 0, 0, 0);
+        if (vector == nullptr || !any()) return unit;
+        const T* const from = vector + first;
+        if (all() && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
+            return __ldg(reinterpret_cast<const uint4*>(from));
+        }
+        float values[per_unit<T>];
+#pragma unroll
+        for (int e = 0; e < per_unit<T>; ++e) values[e] = has(e) ? static_cast<float>(from[e]) : 0.0f;
+        return narrow<T>(values);
+    }
+
+    /// Writes what belongs to this row; `row` is the row's first element.
+    __device__ void store(T* row, const float (&values)[per_unit<T>]) const {
+        if (all()) {
+            // Full units begin at a 16-byte boundary of the matrix.
+            *reinterpret_cast<uint4*>(row + first) = narrow<T>(values);
+            return;
+        }
+#pragma unroll
+        for (int e = 0; e < per_unit<T>; ++e) {
+            if (has(e)) row[first + e] = narrow_one<T>(values[e]);
+        }
+    }
+
+    /// Starts copying the unit of the row that begins at element `begin` of a matrix of `total` elements to `slot`.
+    /// Reads the neighbours' elements of a unit too, but nothing behind the matrix.
+    __device__ void fetch(uint4* slot, const T* matrix, std::int64_t begin, std::int64_t total) const {
+        const std::int64_t at = begin + first;
+        const std::int64_t left = (total - at) * static_cast<std::int64_t>(sizeof(T));
+        copy_async(slot, matrix + at, all() || left > 16 ? 16u : static_cast<unsigned>(left));
+    }
+};
+
+/// Where a thread of a norm kernel works: `Threads` threads share a row.
+template <class T, int Threads>
+struct norm_place {
+    static constexpr int groups = Threads == 32 ? 4 : 1; ///< of a block
+    static constexpr int block_threads = Threads * groups;
+
+    std::int64_t first_row;
+    std::int64_t row_step;
+    int offset; ///< of the group's rows within their first unit, elements
+    int hidden;
+
+    __device__ explicit norm_place(int row_elements) : hidden(row_elements) {
+        first_row = std::int64_t{blockIdx.x} * groups + group();
+        row_step = std::int64_t{gridDim.x} * groups;
+        offset = static_cast<int>(first_row * row_elements % per_unit<T>);
+    }
+
+    [[nodiscard]] __device__ static int group() { return groups == 1 ? 0 : static_cast<int>(threadIdx.x) / Threads; }
+    [[nodiscard]] __device__ static int member() {
+        return groups == 1 ? static_cast<int>(threadIdx.x) : static_cast<int>(threadIdx.x) % Threads;
+    }
+
+    [[nodiscard]] __device__ covered<T> unit(int k) const {
+        return {(member() + k * Threads) * per_unit<T> - offset, hidden};
+    }
+};
+
+/// Sum of `values` in pairs: shorter chains of dependent additions, and smaller errors, than one after the other.
+template <int Count>
+__device__ inline float sum_of(const float (&values)[Count]) {
+    float sums[Count];
+#pragma unroll
+    for (int i = 0; i < Count; ++i) sums[i] = values[i];
+#pragma unroll
+    for (int half = Count / 2; half > 0; half /= 2) {
+#pragma unroll
+        for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
+    }
+    return sums[0];
+}
+
+/// Sums of each of `values` over the `Threads` threads of a group, the same bits in every thread. `turn` is 0 at the
+/// kernel's start and the same in all threads.
+template <int Threads, int Count>
+__device__ inline void group_sum(float (&values)[Count], unsigned& turn) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+#pragma unroll
+        for (int bit = 16; bit > 0; bit /= 2) values[i] += __shfl_xor_sync(0xffffffffu, values[i], bit);
+    }
+    if constexpr (Threads > 32) {
+        constexpr int warps = Threads / 32;
+        // Two sets in turn: one barrier for each sum, since who writes a set has passed the barrier of the other one,
+        // and with it everybody has read this one.
+        __shared__ float partial[2][Count][warps];
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        if (lane == 0) {
+#pragma unroll
+            for (int i = 0; i < Count; ++i) partial[turn][i][warp] = values[i];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+            values[i] = partial[turn][i][lane % warps];
+#pragma unroll
+            for (int bit = warps / 2; bit > 0; bit /= 2) values[i] += __shfl_xor_sync(0xffffffffu, values[i], bit);
+        }
+        turn ^= 1u;
+    }
+}
+
+template <int Threads>
+__device__ inline float group_sum(float value, unsigned& turn) {
+    float values[1] = {value};
+    group_sum<Threads>(values, turn);
+    return values[0];
+}
+
+} // namespace device
+
+namespace detail {
+
+/// Throws unless `how` is one that the kernels can do and the matrices begin where they must.
+inline void require_norm(const norm& how, std::initializer_list<const void*> matrices) {
+    if (how.type != storage::fp32 && how.type != storage::fp16 && how.type != storage::bf16) {
+        throw error("norm: elements are fp32, fp16 or bf16");
+    }
+    if (how.rows < 1 || how.hidden < 1 || how.hidden > 65536) {
+        throw error("norm: " + std::to_string(how.rows) + " rows of " + std::to_string(how.hidden) +
+                    " elements; there must be a row, and 1 to 65536 elements");
+    }
+    for (const void* matrix : matrices) {
+        if (reinterpret_cast<std::uintptr_t>(matrix) % 16 != 0) {
+            throw error("norm: a matrix does not begin at a 16-byte boundary");
+        }
+    }
+}
+
+[[nodiscard]] inline device::norm_arguments arguments_of(const norm& how, const norm_plan& plan) {
+    return {how.rows, static_cast<int>(how.hidden), how.epsilon, how.rms, plan.stages};
+}
+
+/// Calls `body` with a null pointer of the type that elements of `type` have on the device.
+template <class Body>
+void with_type(storage type, Body body) {
+    if (type == storage::fp32)
+        body(static_cast<float*>(nullptr));
+    else if (type == storage::fp16)
+        body(static_cast<__half*>(nullptr));
+    else
+        body(static_cast<__nv_bfloat16*>(nullptr));
+}
+
+/// Calls `body` with the place in `Shapes` of the shape that `plan` names, as a constant; throws if there is none.
+template <const auto& Shapes, class Body>
+void with_shape(const norm_plan& plan, Body body) {
+    bool found = false;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((Shapes[I].threads == plan.threads && Shapes[I].units == plan.units
+              ? (body(std::integral_constant<std::size_t, I>{}), found = true)
+              : false),
+         ...);
+    }
+    (std::make_index_sequence<Shapes.size()>{});
+    if (!found || plan.blocks == 0 || plan.stages == 0 || plan.stages > 8) {
+        throw error("norm: no kernel has " + std::to_string(plan.threads) + " threads a row, " +
+                    std::to_string(plan.units) + " units each and " + std::to_string(plan.stages) + " stages");
+    }
+}
+
+} // namespace detail
+
+} // namespace cuda::kernels
+
+PLUMBLINE_NAMESPACE_END
+
+#endif

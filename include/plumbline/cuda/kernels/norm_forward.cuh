@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_KERNELS_NORM_FORWARD_CUH
+#define PLUMBLINE_CUDA_KERNELS_NORM_FORWARD_CUH
+
+#include "plumbline/cuda/kernels/norm.cuh"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace cuda::kernels {
+
+namespace device {
+
+/// Each group keeps its share of gamma and beta in registers where there is room, and steps through its rows. A row is
+/// read from memory once, into shared memory while earlier rows are worked on, and from there into registers if there
+/// is room: first its mean is summed, then the squared deviations from it, then y is written.
+template <class T, int Threads, int Units, int BlocksPerSm>
+__global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
+    norm_forward(const T* x, const T* gamma, const T* beta, T* y, float* mean_out, float* inverse_out,
+                 norm_arguments how) {
+    constexpr int count = per_unit<T>;
+    constexpr bool keep = Threads <= 512; // gamma and beta in registers
+    constexpr bool hold = Units <= 4;     // and the row; else it is looked at in shared memory
+    norm_place<T, Threads> place(how.hidden);
+    const std::int64_t total = how.rows * how.hidden;
+    uint4* const slots = reinterpret_cast<uint4*>(dynamic_shared()) + threadIdx.x;
+    const auto slot = [&](unsigned stage, int k) {
+        return slots + (stage * Units + static_cast<unsigned>(k)) * place.block_threads;
+    };
+    const auto fetch = [&](std::int64_t row, unsigned stage, int k) {
+        if (row < how.rows && place.unit(k).any()) place.unit(k).fetch(slot(stage, k), x, row * how.hidden, total);
+    };
+    for (unsigned stage = 0; stage < how.stages; ++stage) {
+#pragma unroll
+        for (int k = 0; k < Units; ++k) fetch(place.first_row + stage * place.row_step, stage, k);
+        commit_copies();
+    }
+    uint4 scale[keep ? Units : 1];
+    uint4 shift[keep ? Units : 1];
+    if constexpr (keep) {
+#pragma unroll
+        for (int k = 0; k < Units; ++k) {
+            scale[k] = place.unit(k).load(gamma);
+            shift[k] = place.unit(k).load(beta);
+        }
+    }
+    const float length = static_cast<float>(how.hidden);
+    unsigned turn = 0;
+    unsigned stage = 0;
+    for (std::int64_t row = place.first_row; row < how.rows; row += place.row_step) {
+        place.offset = anew(place.offset);
+        wait_for_copies(how.stages - 1);
+        uint4 units[hold ? Units : 1];
+        // Unit k of this row, zeros for what is not of it.
+        const auto look = [&](int k) {
+            const covered<T> own = place.unit(k);
+            const uint4 unit = own.any() ? *slot(stage, k) : make_uint4(0, 0, 0, 0);
+            return own.all() ? unit : own.only(unit);
+        };
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < Units; ++k) {
+            const uint4 unit = look(k);
+            if constexpr (hold) {
+                units[k] = unit;
+                fetch(row + how.stages * place.row_step, stage, k);
+            }
+            float values[count];
+            widen<T>(unit, values);
+            sum += sum_of(values);
+        }
+        if constexpr (hold) commit_copies();
+        const float mean = how.rms ? 0.0f : group_sum<Threads>(sum, turn) / length;
+        float squares = 0;
+#pragma unroll
+        for (int k = 0; k < Units; ++k) {
+            const covered<T> own = place.unit(k);
+            float values[count];
+            widen<T>(hold ? units[hold ? k : 0] : look(k), values);
+#pragma unroll
+            for (int e = 0; e < count; ++e) values[e] -= mean;
+            if (!own.all()) {
+#pragma unroll
+                for (int e = 0; e < count; ++e) values[e] = own.has(e) ? values[e] : 0.0f;
+            }
+#pragma unroll
+            for (int e = 0; e < count; ++e) values[e] *= values[e];
+            squares += sum_of(values);
+        }
+        const float inverse = rsqrtf(group_sum<Threads>(squares, turn) / length + how.epsilon);
+        if constexpr (!hold) place.offset = anew(place.offset);
+        if (place.member() == 0) {
+            if (!how.rms) mean_out[row] = mean;
+            inverse_out[row] = inverse;
+        }
+#pragma unroll
+        for (int k = 0; k < Units; ++k) {
+            const covered<T> own = place.unit(k);
+            if (!own.any()) continue;
+            float values[count];
+            float scales[count];
+            float shifts[count];
+            widen<T>(hold ? units[hold ? k : 0] : look(k), values);
+            if constexpr (!hold) fetch(row + how.stages * place.row_step, stage, k);
+#pragma unroll
+            for (int e = 0; e < count; ++e) values[e] = (values[e] - mean) * inverse;
+            widen<T>(keep ? anew(scale[keep ? k : 0]) : own.load(gamma), scales);
+            widen<T>(keep ? anew(shift[keep ? k : 0]) : own.load(beta), shifts);
+#pragma unroll
+            for (int e = 0; e < count; ++e) values[e] = fmaf(values[e], scales[e], shifts[e]);
+            own.store(y + row * how.hidden, values);
+        }
+        if constexpr (!hold) commit_copies();
+        stage = stage + 1 == how.stages ? 0 : stage + 1;
+    }
+}
+
+/// For rows that registers do not hold: a block for each row, which is read three times, element by element.
+template <class T>
+__global__ void __launch_bounds__(1024, 1) norm_forward_long(const T* x, const T* gamma, const T* beta, T* y,
+                                                             float* mean_out, float* inverse_out, norm_arguments how) {
+    const float length = static_cast<float>(how.hidden);
+    const int first = static_cast<int>(threadIdx.x);
+    unsigned turn = 0;
+    for (std::int64_t row = blockIdx.x; row < how.rows; row += gridDim.x) {
+        const T* const from = x + row * how.hidden;
+        float sum = 0;
+        if (!how.rms) {
+            for (int i = first; i < how.hidden; i += 1024) sum += static_cast<float>(from[i]);
+            sum = group_sum<1024>(sum, turn);
+        }
+        const float mean = sum / length;
+        float squares = 0;
+        for (int i = first; i < how.hidden; i += 1024) {
+            const float off = static_cast<float>(from[i]) - mean;
+            squares = fmaf(off, off, squares);
+        }
+        const float inverse = rsqrtf(group_sum<1024>(squares, turn) / length + how.epsilon);
+        if (first == 0) {
+            if (!how.rms) mean_out[row] = mean;
+            inverse_out[row] = inverse;
+        }
+        for (int i = first; i < how.hidden; i += 1024) {
+            const float shift = beta == nullptr ? 0.0f : static_cast<float>(beta[i]);
+            y[row * how.hidden + i] = narrow_one<T>(
+                fmaf((static_cast<float>(from[i]) - mean) * inverse, static_cast<float>(gamma[i]), shift));
+        }
+    }
+}
+
+} // namespace device
+
+void norm_forward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* gamma,
+                  const void* beta, void* y, float* mean, float* inverse) {
+    detail::require_norm(how, {x, y});
+    const device::norm_arguments arguments = detail::arguments_of(how, plan);
+    detail::with_type(how.type, [&]<class T>(T*) {
+        const T* const shift = how.rms ? nullptr : static_cast<const T*>(beta);
+        const launch_shape shape{plan.blocks, plan.block_threads(), stage_bytes(plan, 1)};
+        const auto start = [&](auto kernel) {
+            launch("norm_forward", kernel, shape, on, static_cast<const T*>(x), static_cast<const T*>(gamma), shift,
+                   static_cast<T*>(y), mean, inverse, arguments);
+        };
+        if (plan.threads == 0) {
+            start(device::norm_forward_long<T>);
+            return;
+        }
+        detail::with_shape<forward_shapes>(plan, [&](auto at) {
+            constexpr norm_shape chosen = forward_shapes[at];
+            start(device::norm_forward<T, chosen.threads, chosen.units, chosen.blocks_per_sm>);
+        });
+    });
+}
+
+} // namespace cuda::kernels
+
+PLUMBLINE_NAMESPACE_END
+
+#endif

@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plumbline/cuda/kernels/norm_backward.cuh"
