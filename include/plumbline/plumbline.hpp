@@ -36,6 +36,7 @@
 #include "plumbline/workload/id.hpp"
 #include "plumbline/workload/inputs.hpp"
 #include "plumbline/workload/layernorm.hpp"
+#include "plumbline/workload/layernorm_reference.hpp"
 #include "plumbline/workload/matrix_view.hpp"
 #include "plumbline/workload/modes.hpp"
 #include "plumbline/workload/number.hpp"
