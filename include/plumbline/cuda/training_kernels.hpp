@@ -81,11 +81,27 @@ void causal_softmax_backward(cudaStream_t on, const float* scores, const float* 
                              const Value* d_y, const Value* y, Value* weights, Value* d_scores, std::int64_t heads,
                              std::int64_t tokens, std::int64_t head_width, float scale);
 
-/// BatchNorm over `pixels` rows of `channels`, at most 2048 of 16 bits or 1024 of fp32, with relu and shortcut as in
-/// host_operations. `partial` is a workspace of batchnorm_workspace(channels).
-[[nodiscard]] constexpr std::size_t batchnorm_workspace(std::int64_t channels) noexcept {
-    return std::size_t{2} * (sum_blocks + 1) * static_cast<std::size_t>(channels);
+/// Most blocks of a norm that sums over rows: two for each multiprocessor of a large device.
+inline constexpr unsigned partial_blocks = 264;
+
+/// Elements of the workspace `partial` of the norms over rows of `columns`.
+[[nodiscard]] constexpr std::size_t norm_workspace(std::int64_t columns) noexcept {
+    return std::size_t{2} * (partial_blocks + 1) * static_cast<std::size_t>(columns);
 }
+
+/// LayerNorm with scale and shift in fp32 in every leg, as autocast has it, any width.
+template <class Value>
+void layernorm(cudaStream_t on, const Value* x, const float* scale, const float* shift, Value* y, float* mean,
+               float* inverse_deviation, std::int64_t rows, std::int64_t width, float epsilon);
+/// With `residual` d_x is added to. At most 4096 columns, or 1024 where rows are not multiples of 16
+/// bytes.
+template <class Value>
+void layernorm_backward(cudaStream_t on, const Value* d_y, const Value* x, const float* scale, const float* mean,
+                        const float* inverse_deviation, Value* d_x, float* d_scale, float* d_shift, std::int64_t rows,
+                        std::int64_t width, bool residual, bool accumulate, float* partial);
+
+/// BatchNorm over `pixels` rows of `channels`, at most 2048 of 16 bits or 1024 of fp32, with relu and shortcut as in
+/// host_operations; `partial` is a workspace of norm_workspace(channels).
 template <class Value>
 void batchnorm(cudaStream_t on, const Value* x, const float* scale, const float* shift, const Value* shortcut, Value* y,
                float* mean, float* inverse_deviation, float* running_mean, float* running_variance, std::int64_t pixels,

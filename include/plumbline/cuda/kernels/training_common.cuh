@@ -82,9 +82,57 @@ __device__ inline float block_max(float value, float* shared) {
     return most;
 }
 
+/// Sums of a column over the blocks of partial[block][0 and 1][columns], in a fixed order, by blocks of 32 columns x 16
+/// threads. Returns the column in the first 32 threads of a block, which have the sums, and -1 in the others.
+__device__ inline std::int64_t column_sums(const float* partial, unsigned blocks, std::int64_t columns, double& first,
+                                           double& second) {
+    __shared__ double sums[2][16][32];
+    const unsigned lane = threadIdx.x % 32, part = threadIdx.x / 32;
+    const std::int64_t column = std::int64_t{blockIdx.x} * 32 + lane;
+    double a = 0, b = 0;
+    if (column < columns) {
+#pragma unroll 4
+        for (unsigned i = part; i < blocks; i += 16) {
+            a += static_cast<double>(partial[2 * i * columns + column]);
+            b += static_cast<double>(partial[(2 * i + 1) * columns + column]);
+        }
+    }
+    sums[0][part][lane] = a;
+    sums[1][part][lane] = b;
+    __syncthreads();
+    if (part != 0 || column >= columns) return -1;
+    first = 0;
+    second = 0;
+    for (int i = 0; i < 16; ++i) {
+        first += sums[0][i][lane];
+        second += sums[1][i][lane];
+    }
+    return column;
+}
+
+/// Gradients of a norm's scale and shift from the partial sums of gradient, and of gradient x normed input; the sums
+/// also into sums[0 and 1][columns] where that is wanted.
+__global__ void __launch_bounds__(512) finish_gradients(const float* partial, unsigned blocks, std::int64_t columns,
+                                                        bool accumulate, float* sums, float* d_scale, float* d_shift) {
+    double sum, product;
+    const std::int64_t c = column_sums(partial, blocks, columns, sum, product);
+    if (c < 0) return;
+    if (sums != nullptr) {
+        sums[c] = static_cast<float>(sum);
+        sums[columns + c] = static_cast<float>(product);
+    }
+    d_shift[c] = (accumulate ? d_shift[c] : 0) + static_cast<float>(sum);
+    d_scale[c] = (accumulate ? d_scale[c] : 0) + static_cast<float>(product);
+}
+
 } // namespace device
 
 namespace detail {
+
+/// For column_sums.
+inline launch_shape column_shape(std::int64_t columns) {
+    return {static_cast<unsigned>((columns + 31) / 32), 512};
+}
 
 /// Blocks of 256 threads for a loop over `packs`: enough to fill any device, the kernels loop over the rest.
 inline launch_shape shape_for(std::int64_t packs) {

@@ -79,18 +79,15 @@ __global__ void __launch_bounds__(256)
     store_partial<N>(sum, squares, at, partial, shared);
 }
 
-/// One thread for each channel: statistics of the batch, and the running ones.
+/// Statistics of the batch, and the running ones.
 template <class Value>
-__global__ void finish_moments(const Value* x, const float* partial, unsigned blocks, std::int64_t pixels,
-                               std::int64_t channels, float epsilon, float momentum, float* mean,
-                               float* inverse_deviation, float* running_mean, float* running_variance) {
-    const std::int64_t c = global_thread();
-    if (c >= channels) return;
-    double sum = 0, squares = 0;
-    for (unsigned b = 0; b < blocks; ++b) {
-        sum += static_cast<double>(partial[b * 2 * channels + c]);
-        squares += static_cast<double>(partial[b * 2 * channels + channels + c]);
-    }
+__global__ void __launch_bounds__(512)
+    finish_moments(const Value* x, const float* partial, unsigned blocks, std::int64_t pixels, std::int64_t channels,
+                   float epsilon, float momentum, float* mean, float* inverse_deviation, float* running_mean,
+                   float* running_variance) {
+    double sum, squares;
+    const std::int64_t c = column_sums(partial, blocks, channels, sum, squares);
+    if (c < 0) return;
     const double n = static_cast<double>(pixels);
     const double from_shift = sum / n;
     const double around_mean = fmax(squares - sum * from_shift, 0.0);
@@ -167,23 +164,6 @@ __global__ void __launch_bounds__(256)
     store_partial<N>(sum, product, at, partial, shared);
 }
 
-/// One thread for each channel: the sums over the blocks into sums[0 and 1][channels], and the gradients of scale and
-/// shift.
-__global__ void finish_gradients(const float* partial, unsigned blocks, std::int64_t channels, bool accumulate,
-                                 float* sums, float* d_scale, float* d_shift) {
-    const std::int64_t c = global_thread();
-    if (c >= channels) return;
-    double sum = 0, product = 0;
-    for (unsigned b = 0; b < blocks; ++b) {
-        sum += static_cast<double>(partial[b * 2 * channels + c]);
-        product += static_cast<double>(partial[b * 2 * channels + channels + c]);
-    }
-    sums[c] = static_cast<float>(sum);
-    sums[channels + c] = static_cast<float>(product);
-    d_shift[c] = (accumulate ? d_shift[c] : 0) + sums[c];
-    d_scale[c] = (accumulate ? d_scale[c] : 0) + sums[channels + c];
-}
-
 template <class Value, int N>
 __global__ void __launch_bounds__(256)
     normalise_backward(const Value* d_y, const Value* x, const Value* y, const float* scale, const float* mean,
@@ -250,7 +230,7 @@ launch_shape channel_shape(std::int64_t pixels, std::int64_t channels, const cha
                     std::to_string(256 * N) + " of this type");
     }
     const std::int64_t threads = 256 / groups * groups;
-    const std::int64_t blocks = std::clamp<std::int64_t>(pixels * groups / (threads * 4), 1, sum_blocks);
+    const std::int64_t blocks = std::clamp<std::int64_t>(pixels * groups / (threads * 4), 1, partial_blocks);
     return {static_cast<unsigned>(blocks), static_cast<unsigned>(threads)};
 }
 
@@ -262,7 +242,7 @@ void batchnorm(cudaStream_t on, const Value* x, const float* scale, const float*
     launch_shape summing = shape;
     summing.shared_bytes = shape.block.x * 2 * N * sizeof(float);
     launch("channel_moments", device::channel_moments<Value, N>, summing, on, x, pixels, channels, partial);
-    launch("finish_moments", device::finish_moments<Value>, {static_cast<unsigned>((channels + 63) / 64), 64}, on, x,
+    launch("finish_moments", device::finish_moments<Value>, column_shape(channels), on, x,
            static_cast<const float*>(partial), shape.grid.x, pixels, channels, epsilon, momentum, mean,
            inverse_deviation, running_mean, running_variance);
     launch("normalise_channels", device::normalise_channels<Value, N>, shape, on, x, scale, shift,
@@ -280,9 +260,9 @@ void batchnorm_backward(cudaStream_t on, const Value* d_y, const Value* x, const
     summing.shared_bytes = shape.block.x * 2 * N * sizeof(float);
     launch("channel_gradients", device::channel_gradients<Value, N>, summing, on, d_y, x, y, mean, inverse_deviation,
            pixels, channels, partial);
-    float* sums = partial + std::size_t{2} * sum_blocks * static_cast<std::size_t>(channels);
-    launch("finish_gradients", device::finish_gradients, {static_cast<unsigned>((channels + 63) / 64), 64}, on,
-           static_cast<const float*>(partial), shape.grid.x, channels, accumulate, sums, d_scale, d_shift);
+    float* sums = partial + std::size_t{2} * partial_blocks * static_cast<std::size_t>(channels);
+    launch("finish_gradients", device::finish_gradients, column_shape(channels), on, static_cast<const float*>(partial),
+           shape.grid.x, channels, accumulate, sums, d_scale, d_shift);
     launch("normalise_backward", device::normalise_backward<Value, N>, shape, on, d_y, x, y, scale, mean,
            inverse_deviation, static_cast<const float*>(sums), d_x, d_shortcut, pixels, channels);
 }
