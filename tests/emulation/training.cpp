@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of a training step on the host: each against the host's operators, and whole steps against float64. Only
 // products and convolutions are the host's own; on a device they are a library's.
-#include <cmath>
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -9,10 +10,6 @@
 #include <doctest/doctest.h>
 
 #include "emulation.hpp"
-#include "plumbline/cuda/kernels/training_images.cuh"
-#include "plumbline/cuda/kernels/training_norm.cuh"
-#include "plumbline/cuda/kernels/training_optimizer.cuh"
-#include "plumbline/cuda/kernels/training_sequence.cuh"
 #include "plumbline/cuda/training_operations.hpp"
 #include "plumbline/training/bottleneck.hpp"
 #include "plumbline/training/invariants.hpp"
@@ -39,6 +36,8 @@ public:
     static void zero(void* data, std::size_t bytes) { std::memset(data, 0, bytes); }
     static void download(const void* from, void* to, std::size_t bytes) { std::memcpy(to, from, bytes); }
     static void upload(const void* from, void* to, std::size_t bytes) { std::memcpy(to, from, bytes); }
+
+    [[nodiscard]] static std::size_t workspace_bytes() noexcept { return 0; }
 
     template <class C>
     void multiply(const product& p, const Value* a, const Value* b, const C* c, C* out) {
@@ -67,23 +66,6 @@ void check_steps(const std::string& id) {
     trainer<emulated<Value>, Model> steps(on, parse(id), {1024.0f, 2.0f, 0.5f, 1});
     step_check<emulated<Value>, Model> check(steps, id);
     CHECK_NOTHROW(check.check_all());
-}
-
-template <class T>
-std::vector<T> random(std::size_t count, std::uint64_t seed, float mean = 0) {
-    std::vector<T> made(count);
-    for (std::size_t i = 0; i < count; ++i) made[i] = T(workload::random::normal(seed, i) + mean);
-    return made;
-}
-
-template <class T, class U>
-double off(const std::vector<T>& found, const std::vector<U>& expected) {
-    double error = 0, norm = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        error += std::pow(static_cast<double>(found[i]) - static_cast<double>(expected[i]), 2);
-        norm += std::pow(static_cast<double>(expected[i]), 2);
-    }
-    return std::sqrt(error / norm);
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 #include "plumbline/cuda/gemm.hpp"
 #include "plumbline/cuda/loader_copy.hpp"
 #include "plumbline/cuda/probe.hpp"
+#include "plumbline/cuda/training_step.hpp"
 #include "plumbline/loader/family.hpp"
 #include "plumbline/measure/benchmark.hpp"
 
@@ -29,6 +30,7 @@ namespace cuda {
         {"gemm",
          [](const std::string& id) { return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id)); }},
         {"probe", [](const std::string& id) { return make_probe(workload::probe::parse(id)); }},
+        {"training_step", make_training_step},
         loader::family(std::move(loading)),
     };
 }

@@ -47,6 +47,9 @@ template <class Value>
 void draw(cudaStream_t on, Value* data, std::int64_t count, std::uint64_t seed, float deviation, float mean);
 template <class Value>
 void convert(cudaStream_t on, const float* from, Value* to, std::int64_t count);
+/// to = from, or to += from with `accumulate`.
+template <class Value>
+void widen(cudaStream_t on, const Value* from, float* to, std::int64_t count, bool accumulate);
 /// y += x.
 template <class Value>
 void add(cudaStream_t on, const Value* x, Value* y, std::int64_t count);

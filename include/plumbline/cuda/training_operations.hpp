@@ -74,7 +74,8 @@ public:
     void convert(const float* from, Value* to, std::size_t count) {
         kernels::convert(stream(), from, to, static_cast<std::int64_t>(count));
     }
-    [[nodiscard]] std::size_t allocated_bytes() const noexcept { return allocated_bytes_; }
+    /// Everything that was allocated, workspaces of the libraries included.
+    [[nodiscard]] std::size_t allocated_bytes() const noexcept { return allocated_bytes_ + device_.workspace_bytes(); }
 
     void linear(const Value* x, const Value* w, Value* y, std::int64_t rows, std::int64_t in, std::int64_t out,
                 const Value* residual) {
@@ -227,6 +228,12 @@ public:
     }
 
     [[nodiscard]] Device& device() noexcept { return device_; }
+    /// Kernels of `step`, where the device can count them.
+    template <class Step>
+        requires requires(Device& device, Step step) {
+            device.launches(step);
+        }
+    [[nodiscard]] std::int64_t launches(Step step) { return device_.launches(step); }
     [[nodiscard]] auto evidence() { return device_.evidence(); }
 
 private:

@@ -69,12 +69,17 @@ public:
         losses_ = train();
         const step_control control = ops_.read_control();
         result::evidence ran = ops_.evidence();
+        if constexpr (requires { ops_.launches([] {}); }) {
+            ran.parts["launches_per_step"] = ops_.launches([this] { steps_.step(); });
+        }
         ran.parts["items_per_step"] = p_.items();
         ran.parts["parameters"] = workload::training_step::parameters(p_);
         ran.parts["allocated_bytes"] = static_cast<std::int64_t>(ops_.allocated_bytes());
         ran.parts["loss_scale"] = static_cast<double>(control.scaler.scale);
         ran.parts["skipped_steps"] = static_cast<std::int64_t>(control.scaler.skipped);
-        for (std::size_t step : {1, 10, 25, 50}) ran.parts["loss_" + std::to_string(step)] = losses_[step - 1];
+        for (int step : {1, 10, 25, 50}) {
+            ran.parts["loss_" + std::to_string(step)] = losses_[static_cast<std::size_t>(step - 1)];
+        }
         return ran;
     }
 

@@ -149,6 +149,13 @@ __global__ void convert(const float* from, Value* to, std::int64_t packs) {
     }
 }
 
+template <class Value>
+__global__ void widen(const Value* from, float* to, std::int64_t count, bool accumulate) {
+    for (std::int64_t i = global_thread(); i < count; i += global_threads()) {
+        to[i] = (accumulate ? to[i] : 0) + widened(from[i]);
+    }
+}
+
 } // namespace device
 
 namespace detail {
@@ -214,13 +221,19 @@ void convert(cudaStream_t on, const float* from, Value* to, std::int64_t count) 
     launch("convert", device::convert<Value>, detail::shape_for(packs), on, from, to, packs);
 }
 
+template <class Value>
+void widen(cudaStream_t on, const Value* from, float* to, std::int64_t count, bool accumulate) {
+    launch("widen", device::widen<Value>, detail::shape_for(count), on, from, to, count, accumulate);
+}
+
 #define PLUMBLINE_INSTANTIATE(Value)                                                                                   \
     template void adamw(cudaStream_t, float*, const float*, float*, float*, Value*, std::int64_t, const recipe&,       \
                         const step_control*);                                                                          \
     template void sgd(cudaStream_t, float*, const float*, float*, Value*, std::int64_t, const recipe&,                 \
                       const step_control*);                                                                            \
     template void draw(cudaStream_t, Value*, std::int64_t, std::uint64_t, float, float);                               \
-    template void convert(cudaStream_t, const float*, Value*, std::int64_t);
+    template void convert(cudaStream_t, const float*, Value*, std::int64_t);                                           \
+    template void widen(cudaStream_t, const Value*, float*, std::int64_t, bool);
 PLUMBLINE_INSTANTIATE(float)
 PLUMBLINE_INSTANTIATE(training::bfloat16)
 PLUMBLINE_INSTANTIATE(training::float16)

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef PLUMBLINE_CUDA_TRAINING_DEVICE_HPP
+#define PLUMBLINE_CUDA_TRAINING_DEVICE_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "plumbline/core/hash.hpp"
+#include "plumbline/cuda/backend.hpp"
+#include "plumbline/cuda/cudnn/context.hpp"
+#include "plumbline/cuda/cudnn/convolution.hpp"
+#include "plumbline/cuda/lt.hpp"
+#include "plumbline/cuda/recording.hpp"
+#include "plumbline/cuda/training_operations.hpp"
+#include "plumbline/workload/training_step.hpp"
+
+PLUMBLINE_NAMESPACE_BEGIN
+
+namespace cuda {
+
+/// A row-major product as cublasLt, which thinks in columns, sees it: D^T = op(B) op(A).
+struct lt_product {
+    cublasOperation_t first, second;                       ///< of B and of A
+    std::array<std::int64_t, 3> first_shape, second_shape; ///< stored rows, columns, leading dimension
+    std::int64_t out_step = 0;
+};
+
+[[nodiscard]] constexpr lt_product as_columns(const training::product& p) noexcept {
+    lt_product made{};
+    const bool b_plain = p.b_column == 1;
+    made.first = b_plain ? CUBLAS_OP_N : CUBLAS_OP_T;
+    made.first_shape = b_plain ? std::array{p.n, p.k, p.b_row} : std::array{p.k, p.n, p.b_column};
+    const bool a_plain = p.a_column == 1;
+    made.second = a_plain ? CUBLAS_OP_N : CUBLAS_OP_T;
+    made.second_shape = a_plain ? std::array{p.k, p.m, p.a_row} : std::array{p.m, p.k, p.a_column};
+    made.out_step = p.c_row;
+    return made;
+}
+
+/// The largest power of two up to 256 that divides an address and the steps of a batch, bytes.
+[[nodiscard]] inline std::uint32_t alignment_of(const void* at, std::int64_t batch_step_bytes) noexcept {
+    const auto bits = reinterpret_cast<std::uintptr_t>(at) | static_cast<std::uintptr_t>(batch_step_bytes) | 256u;
+    return static_cast<std::uint32_t>(bits & (~bits + 1));
+}
+
+/// Memory, products (cublasLt) and convolutions (cuDNN) of a training step on a GPU. Plans are the heuristics' first
+/// and are made on first use, so a step has to run once before it is captured. In the fp32 leg no plan may use TF32.
+template <class Value>
+class training_device {
+public:
+    using memory = device_memory;
+
+    training_device(backend& on, const workload::training_step::params& p)
+        : on_(&on), leg_(p.type), lt_(&on.shared<lt::context>()) {}
+
+    [[nodiscard]] cudaStream_t stream() const noexcept { return on_->stream(); }
+    [[nodiscard]] static memory allocate(std::size_t bytes) { return device_memory(bytes); }
+    void zero(void* data, std::size_t bytes) { check(cudaMemsetAsync(data, 0, bytes, stream()), "cudaMemsetAsync"); }
+    void download(const void* from, void* to, std::size_t bytes) {
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream()), "cudaMemcpyAsync");
+        on_->synchronize();
+    }
+    void upload(const void* from, void* to, std::size_t bytes) {
+        check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream()), "cudaMemcpyAsync");
+        on_->synchronize();
+    }
+
+    /// out = a b, or c + a b where p.add is set; c has the shape of out.
+    template <class C>
+    void multiply(const training::product& p, const Value* a, const Value* b, const C* c, C* out) {
+        constexpr auto size = static_cast<std::int64_t>(sizeof(Value));
+        const std::array<std::uint32_t, 3> alignment{
+            alignment_of(a, p.a_batch * size), alignment_of(b, p.b_batch * size),
+            std::min(alignment_of(out, p.c_batch * static_cast<std::int64_t>(sizeof(C))),
+                     alignment_of(c, p.c_batch * static_cast<std::int64_t>(sizeof(C))))};
+        const planned_product& with = planned<C>(p, alignment);
+        const float alpha = 1;
+        const float beta = p.add ? 1.0f : 0.0f;
+        const cublasStatus_t status =
+            cublasLtMatmul(lt_->library.get(), with.product.get(), &alpha, b, with.first.get(), a, with.second.get(),
+                           &beta, p.add ? c : out, with.out.get(), out, with.out.get(), &with.plan.algorithm,
+                           lt_->workspace.data(), with.plan.workspace_bytes, stream());
+        if (status != CUBLAS_STATUS_SUCCESS) check(status, "cublasLtMatmul", name(p));
+    }
+
+    void convolve(const Value* x, const Value* w, Value* y, const training::convolution_shape& s) {
+        run(workload::conv::pass::fprop, s, x, w, y);
+    }
+    void convolve_backward_input(const Value* d_y, const Value* w, Value* d_x, const training::convolution_shape& s) {
+        run(workload::conv::pass::dgrad, s, d_x, w, d_y);
+    }
+    /// cuDNN writes the gradient in the type of the weights that it was given; it is widened from there.
+    void convolve_backward_weight(const Value* d_y, const Value* x, float* d_w, const training::convolution_shape& s,
+                                  bool add) {
+        grow(d_weight_, static_cast<std::size_t>(s.weights()) * sizeof(Value));
+        run(workload::conv::pass::wgrad, s, x, d_weight_.as<Value>(), d_y);
+        kernels::widen(stream(), d_weight_.as<Value>(), d_w, s.weights(), add);
+    }
+
+    /// Bytes of the libraries' workspaces.
+    [[nodiscard]] std::size_t workspace_bytes() const noexcept {
+        return lt::context::workspace_bytes + workspace_.size() + d_weight_.size();
+    }
+
+    /// One line for all plans, each of them in the parts.
+    [[nodiscard]] result::evidence evidence() const {
+        result::evidence found;
+        std::string all;
+        for (const auto& [key, with] : products_) {
+            const std::string plan = lt::describe(with.plan).implementation;
+            found.parts["plan." + name(std::get<0>(key)) + (std::get<1>(key) ? ".wide" : "")] = plan;
+            all += plan + ' ';
+        }
+        for (const auto& [key, with] : convolutions_) {
+            const std::string plan = cudnn::describe(with.plan).implementation;
+            found.parts["plan." + workload::conv::id(params_of(key.first, key.second))] = plan;
+            all += plan + ' ';
+        }
+        found.implementation = "plans/" + short_hash(std::string_view(all));
+        found.parts["cublaslt_version"] = static_cast<std::int64_t>(cublasLtGetVersion());
+        if (!convolutions_.empty()) found.parts["cudnn_version"] = static_cast<std::int64_t>(cudnnGetVersion());
+        found.parts["attention"] = std::string("product, softmax, product");
+        return found;
+    }
+
+    /// Kernels and copies that `step` enqueues, as a graph counts them; a step must have run before.
+    template <class Step>
+    [[nodiscard]] std::int64_t launches(Step step) {
+        const cuda::graph captured = capture(stream(), step);
+        std::size_t nodes = 0;
+        check(cudaGraphGetNodes(captured.get(), nullptr, &nodes), "cudaGraphGetNodes");
+        return static_cast<std::int64_t>(nodes);
+    }
+
+private:
+    /// Makes a buffer of the convolutions larger, before anything is captured; who pointed to it is asked again.
+    void grow(device_memory& what, std::size_t bytes) {
+        if (what.size() >= bytes) return;
+        on_->synchronize();
+        packs_.clear();
+        what = device_memory(bytes);
+    }
+
+    static constexpr std::size_t cudnn_workspace_bytes = std::size_t{256} << 20;
+    static constexpr std::size_t lt_workspace_bytes = std::size_t{32} << 20;
+
+    struct planned_product {
+        lt::matmul_desc product;
+        lt::matrix_layout first, second, out;
+        lt::plan plan;
+    };
+    struct planned_convolution {
+        cudnn::descriptor graph;
+        cudnn::plan plan;
+    };
+    using product_key = std::tuple<training::product, bool, std::array<std::uint32_t, 3>>;
+    using convolution_key = std::pair<workload::conv::pass, training::convolution_shape>;
+    using pack_key = std::tuple<convolution_key, const void*, const void*, const void*>;
+
+    [[nodiscard]] static std::string name(const training::product& p) {
+        return "m" + std::to_string(p.m) + 'n' + std::to_string(p.n) + 'k' + std::to_string(p.k) +
+               (p.batch != 1 ? 'b' + std::to_string(p.batch) : "") + (p.a_column == 1 ? ".n" : ".t") +
+               (p.b_column == 1 ? "n" : "t") + (p.add ? ".add" : "");
+    }
+
+    template <class T>
+    [[nodiscard]] static constexpr cudaDataType_t type_of() noexcept {
+        switch (training::dtype_of_value<T>()) {
+        case workload::dtype::bf16:
+            return CUDA_R_16BF;
+        case workload::dtype::fp16:
+            return CUDA_R_16F;
+        default:
+            return CUDA_R_32F;
+        }
+    }
+
+    [[nodiscard]] static lt::matrix_layout layout(cudaDataType_t type, const std::array<std::int64_t, 3>& shape,
+                                                  std::int64_t batch, std::int64_t step) {
+        lt::matrix_layout made;
+        check(cublasLtMatrixLayoutCreate(made.out(), type, static_cast<std::uint64_t>(shape[0]),
+                                         static_cast<std::uint64_t>(shape[1]), shape[2]),
+              "cublasLtMatrixLayoutCreate");
+        if (batch != 1) {
+            lt::set(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+            lt::set(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, step);
+        }
+        return made;
+    }
+
+    template <class C>
+    [[nodiscard]] const planned_product& planned(const training::product& p,
+                                                 const std::array<std::uint32_t, 3>& alignment) {
+        const product_key key{p, !std::is_same_v<C, Value>, alignment};
+        const auto found = products_.find(key);
+        if (found != products_.end()) return found->second;
+        const lt_product columns = as_columns(p);
+        const auto compute = leg_ == workload::dtype::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+        planned_product made;
+        check(cublasLtMatmulDescCreate(made.product.out(), compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
+        lt::set(made.product, CUBLASLT_MATMUL_DESC_TRANSA, columns.first);
+        lt::set(made.product, CUBLASLT_MATMUL_DESC_TRANSB, columns.second);
+        made.first = layout(type_of<Value>(), columns.first_shape, p.batch, p.b_batch);
+        made.second = layout(type_of<Value>(), columns.second_shape, p.batch, p.a_batch);
+        made.out = layout(type_of<C>(), {p.n, p.m, columns.out_step}, p.batch, p.c_batch);
+        lt::preference wish;
+        check(cublasLtMatmulPreferenceCreate(wish.out()), "cublasLtMatmulPreferenceCreate");
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{lt_workspace_bytes});
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment[1]);
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment[0]);
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment[2]);
+        lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment[2]);
+        cublasLtMatmulHeuristicResult_t answer{};
+        int answered = 0;
+        check(cublasLtMatmulAlgoGetHeuristic(lt_->library.get(), made.product.get(), made.first.get(),
+                                             made.second.get(), made.out.get(), made.out.get(), wish.get(), 1, &answer,
+                                             &answered),
+              "cublasLtMatmulAlgoGetHeuristic", name(p));
+        if (answered == 0 || answer.state != CUBLAS_STATUS_SUCCESS) {
+            throw unsupported_error("cublasLt " + std::to_string(cublasLtGetVersion()) +
+                                    " offers no algorithm for the product " + name(p) + " of a training step");
+        }
+        made.plan.algorithm = answer.algo;
+        made.plan.workspace_bytes = answer.workspaceSize;
+        return products_.emplace(key, std::move(made)).first->second;
+    }
+
+    [[nodiscard]] workload::conv::params params_of(workload::conv::pass pass,
+                                                   const training::convolution_shape& s) const {
+        workload::conv::params p;
+        p.variant = pass;
+        p.type = leg_;
+        p.n = s.batch;
+        p.c = s.in_channels;
+        p.h = p.w = s.side;
+        p.k = s.out_channels;
+        p.r = p.s = s.kernel;
+        p.stride = s.stride;
+        p.padding = s.padding();
+        p.workspace_mib = cudnn_workspace_bytes >> 20;
+        return p;
+    }
+
+    void run(workload::conv::pass pass, const training::convolution_shape& s, const Value* x, const Value* w,
+             const Value* y) {
+        cudnn::context& context = on_->shared<cudnn::context>();
+        const convolution_key key{pass, s};
+        auto found = convolutions_.find(key);
+        if (found == convolutions_.end()) {
+            const workload::conv::params p = params_of(pass, s);
+            planned_convolution made;
+            made.graph = cudnn::conv_graph(p, context.library.get());
+            made.plan =
+                std::move(cudnn::first_plans(made.graph, context.place(), cudnn::requirements_of(p), 1).front());
+            found = convolutions_.emplace(key, std::move(made)).first;
+            grow(workspace_, static_cast<std::size_t>(found->second.plan.workspace_bytes));
+        }
+        const pack_key pointers{key, x, w, y};
+        auto pack = packs_.find(pointers);
+        if (pack == packs_.end()) {
+            // cuDNN takes no pointer to const; only the output of the pass is written.
+            const auto plain = [](const Value* at) -> void* { return const_cast<Value*>(at); };
+            pack = packs_
+                       .emplace(pointers, cudnn::variant_pack({cudnn::conv_x, cudnn::conv_w, cudnn::conv_y},
+                                                              {plain(x), plain(w), plain(y)}, workspace_.data()))
+                       .first;
+        }
+        cudnn::execute(context, found->second.plan, pack->second);
+    }
+
+    backend* on_;
+    workload::dtype leg_;
+    lt::context* lt_; ///< owned by the backend
+    std::map<product_key, planned_product> products_;
+    std::map<convolution_key, planned_convolution> convolutions_;
+    std::map<pack_key, cudnn::descriptor> packs_;
+    device_memory workspace_; ///< of the convolutions
+    device_memory d_weight_;
+};
+
+} // namespace cuda
+
+PLUMBLINE_NAMESPACE_END
+
+#endif
