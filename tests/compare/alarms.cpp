@@ -7,6 +7,8 @@
 
 #include "build.hpp"
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/report/github.hpp"
+#include "plumbline/report/markdown.hpp"
 #include "plumbline/report/text.hpp"
 
 namespace compare = plumbline::compare;
@@ -56,6 +58,18 @@ TEST_CASE("an alarm of the candidate is told, with whether the base had it, and 
     CHECK(always.findings.at(0).alarms.at(0).in_base);
     CHECK(text_of(always).find("(the base has it too)") != std::string::npos);
     CHECK(compare::compare(tf32(false), tf32(true)).findings.at(0).alarms.empty());
+}
+
+TEST_CASE("an alarm of an equivalent result is not hidden among those that nobody needs to read") {
+    const auto broken = compare::compare(tf32(true), tf32(false));
+    std::ostringstream markdown, github;
+    report::write_markdown(markdown, broken);
+    const std::size_t told = markdown.str().find("ALARM");
+    CHECK(told != std::string::npos);
+    CHECK(told < markdown.str().find("<details>"));
+    report::write_github(github, broken);
+    CHECK(github.str().find("::warning title=plumbline%3A equivalent::") != std::string::npos);
+    CHECK(github.str().find("ALARM: TF32") != std::string::npos);
 }
 
 TEST_CASE("a result that only the candidate has raises its alarms, and a missing one none") {

@@ -7,6 +7,7 @@
 
 #include "fake_backend.hpp"
 #include "plumbline/measure/plan_search.hpp"
+#include "plumbline/measure/predict.hpp"
 
 using namespace plumbline;
 
@@ -72,5 +73,23 @@ TEST_CASE("a search is cold: launches rotate over all buffer sets") {
     static_cast<void>(search(on, {50e3, 60e3}, 3, &slots_run));
     for (const std::size_t slot : {0u, 1u, 2u}) {
         CHECK(std::count(slots_run.begin(), slots_run.end(), slot) > 5);
+    }
+}
+
+TEST_CASE("what a search takes is what is predicted") {
+    for (const double launch_ns : {50e3, 2.2e6}) {
+        fake::backend on;
+        const auto begin = on.now();
+        static_cast<void>(search(on, std::vector<double>(16, launch_ns)));
+        const double taken = std::chrono::duration<double>(on.now() - begin).count();
+        workload::description own;
+        own.id = "test/own";
+        own.flop = launch_ns * 1e-9 * 7e14;
+        workload::description best = own;
+        best.params["plan"] = std::string("best");
+        const measure::predictor predict;
+        const measure::budget two{std::chrono::seconds(2)};
+        CAPTURE(launch_ns);
+        CHECK(predict.seconds(best, two) - predict.seconds(own, two) == doctest::Approx(taken).epsilon(0.1));
     }
 }

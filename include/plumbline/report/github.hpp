@@ -69,7 +69,8 @@ inline void write_github(std::ostream& out, const compare::comparison& what, con
     for (const compare::finding& each : what.findings) {
         using compare::verdict;
         const bool error = is_red(each);
-        const bool warning = !error && (each.outcome == verdict::inconclusive || each.outcome == verdict::regressed);
+        const bool open = each.outcome == verdict::inconclusive || each.outcome == verdict::regressed;
+        const bool warning = !error && (open || !each.alarms.empty());
         if (!error && !warning) continue;
         if ((error ? errors : warnings)++ >= shown) {
             ++left_out;

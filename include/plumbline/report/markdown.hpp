@@ -85,7 +85,7 @@ private:
     /// Whether a finding is for everybody's eyes, or is only there to be complete.
     [[nodiscard]] static bool prominent(const compare::finding& each) {
         using compare::verdict;
-        if (is_red(each)) return true;
+        if (is_red(each) || !each.alarms.empty()) return true;
         switch (each.outcome) {
         case verdict::equivalent:
         case verdict::skipped:
