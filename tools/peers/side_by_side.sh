@@ -6,19 +6,23 @@
 #
 # Environment: BENCH (the bench program; default: the one that tools/bench.sh builds), PYTHON (one with PyTorch; default
 # python3), KEEP (folder for the files of every round; default: a temporary one that is removed), SEARCH=1 (also the best
-# of 16 plans, against the same peer; takes about three times as long).
+# of 16 plans, against the same peer; takes about three times as long), PEER (gemm, or training_step: which pytorch_*.py
+# is the other side), PEER_FLAGS (for it, as --compile).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bench=${BENCH:-$here/../../build/release/bench/bench}
 python=${PYTHON:-python3}
+peer_name=pytorch_${PEER:-gemm}
+read -ra peer_flags <<<"${PEER_FLAGS:-}"
+[ -f "$here/$peer_name.py" ] || { echo "side_by_side.sh: PEER=$PEER: there is no $peer_name.py" >&2; exit 2; }
 
 rounds=${1:-3}
 [[ $rounds =~ ^[1-9][0-9]*$ ]] || { echo "side_by_side.sh: '$rounds' is not a number of rounds" >&2; exit 2; }
 [ $# -gt 0 ] && shift
 ids=("$@")
 if [ ${#ids[@]} -eq 0 ]; then
-    mapfile -t ids < <("$python" -c "import sys; sys.path.insert(0, sys.argv[1]); import pytorch_gemm
-print('\n'.join(pytorch_gemm.DEFAULT_IDS))" "$here")
+    mapfile -t ids < <("$python" -c "import sys; sys.path.insert(0, sys.argv[1]); import $peer_name
+print('\n'.join($peer_name.DEFAULT_IDS))" "$here")
 fi
 [ -x "$bench" ] || { echo "side_by_side.sh: no program $bench; run tools/bench.sh --list first, or set BENCH" >&2; exit 6; }
 
@@ -47,7 +51,7 @@ for ((round = 1; round <= rounds; ++round)); do
     "$bench" --backend=cuda --suite="$suite" --sessions=1 --quiet --force "${search[@]}" --save="$folder/ours-$round.json" \
         --output="$folder/ours-$round.txt" >&2
     ours+=("$folder/ours-$round.json")
-    "$python" "$here/pytorch_gemm.py" --rounds 1 --output "$folder/pytorch-$round.json" "${ids[@]}"
+    "$python" "$here/$peer_name.py" --rounds 1 "${peer_flags[@]}" --output "$folder/pytorch-$round.json" "${ids[@]}"
     peer+=("$folder/pytorch-$round.json")
 done
 "$python" "$here/ratios.py" "${ours[@]}" -- "${peer[@]}"

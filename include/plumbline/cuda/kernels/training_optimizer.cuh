@@ -150,7 +150,7 @@ __global__ void convert(const float* from, Value* to, std::int64_t packs) {
 }
 
 template <class Value>
-__global__ void widen(const Value* from, float* to, std::int64_t count, bool accumulate) {
+__global__ void add_widened(const Value* from, float* to, std::int64_t count, bool accumulate) {
     for (std::int64_t i = global_thread(); i < count; i += global_threads()) {
         to[i] = (accumulate ? to[i] : 0) + widened(from[i]);
     }
@@ -223,7 +223,7 @@ void convert(cudaStream_t on, const float* from, Value* to, std::int64_t count) 
 
 template <class Value>
 void widen(cudaStream_t on, const Value* from, float* to, std::int64_t count, bool accumulate) {
-    launch("widen", device::widen<Value>, detail::shape_for(count), on, from, to, count, accumulate);
+    launch("widen", device::add_widened<Value>, detail::shape_for(count), on, from, to, count, accumulate);
 }
 
 #define PLUMBLINE_INSTANTIATE(Value)                                                                                   \
