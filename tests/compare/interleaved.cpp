@@ -298,6 +298,8 @@ TEST_CASE("boards: other hardware has no board factor") {
     compare::policy allow;
     allow.allow_hardware_diff = true;
     CHECK_FALSE(compare::compare(base, other, allow).board);
+    // The permission alone makes no hardware other.
+    CHECK(compare::compare(board("b1", five, five, five), board("b2", five, five, five), allow).board);
 }
 
 TEST_CASE("control: it is the reference, and tells that the base is out of date") {
