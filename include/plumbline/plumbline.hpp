@@ -27,6 +27,7 @@
 
 #include "plumbline/workload/conv.hpp"
 #include "plumbline/workload/conv_reference.hpp"
+#include "plumbline/workload/conv_sums.hpp"
 #include "plumbline/workload/dataloader.hpp"
 #include "plumbline/workload/description.hpp"
 #include "plumbline/workload/digest.hpp"

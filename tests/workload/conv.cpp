@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -162,4 +163,42 @@ TEST_CASE("of a large convolution corners and random elements are compared, of l
     const auto small = conv::parse("conv/fprop/fp32/nhwc/n2c4h9w9k6r3s3u1p1g2");
     CHECK(conv::reference(small, conv::check_grid(small), 100) == conv::reference(small, conv::check_grid(small)));
     CHECK(conv::reference(small, conv::check_grid(small), 1) == conv::reference(small, conv::check_grid(small)));
+}
+
+TEST_CASE("sums of channels let roundings pass and no wrong element, also where a stride leaves gaps") {
+    for (const char* id : {"conv/fprop/bf16/nhwc/n1c16h14w14k80r3s3u1p1", "conv/dgrad/bf16/nchw/n1c80h14w14k16r3s3u1p1",
+                           "conv/wgrad/fp16/nhwc/n2c16h9w9k96r3s3u1p1", "conv/dgrad/bf16/nhwc/n1c80h14w14k16r3s3u2p1",
+                           "conv/dgrad/fp16/nhwc/n1c80h14w14k16r1s1u2p0", "conv/fprop/fp32/nhwc/n1c16h9w9k8r3s3u1p1"}) {
+        CAPTURE(id);
+        const conv::params p = conv::parse(id);
+        const conv::sums of(p);
+        const conv::grid all = conv::check_grid(p);
+        REQUIRE(all.size() == static_cast<std::size_t>(p.output_elements()));
+        const std::vector<double> exact = conv::reference(p, all);
+        const std::vector<double> signs = random_signs(of.channels());
+        const auto places = static_cast<std::size_t>(of.places());
+        const auto rounded = [&](double value) -> double {
+            const auto single = static_cast<float>(value);
+            if (p.type == dtype::fp16) return from_fp16(to_fp16(single));
+            return p.type == dtype::bf16 ? from_bf16(to_bf16(single)) : single;
+        };
+        std::vector<double> expected(places), found(places);
+        for (std::size_t i = 0; i < exact.size(); ++i) {
+            expected[i % places] += signs[i / places] * exact[i];
+            found[i % places] += signs[i / places] * rounded(exact[i]);
+        }
+        CHECK_NOTHROW(conv::require_channel_sums(id, p, found, expected));
+        // One element of all is off by as much as a typical one.
+        const double typical = std::sqrt(static_cast<double>(of.depth()));
+        for (const std::size_t at : {std::size_t{0}, places - 1}) {
+            std::vector<double> wrong = found;
+            wrong[at] += 2 * typical;
+            CHECK_THROWS_AS(conv::require_channel_sums(id, p, wrong, expected), verification_error);
+        }
+        if (p.r != 1) continue;
+        const auto gap = static_cast<std::size_t>(std::find(expected.begin(), expected.end(), 0.0) - expected.begin());
+        REQUIRE(gap < places);
+        found[gap] = typical;
+        CHECK_THROWS_AS(conv::require_channel_sums(id, p, found, expected), verification_error);
+    }
 }

@@ -51,7 +51,7 @@ public:
     void run(backend&, std::size_t slot) { cudnn::execute(*cudnn_, plan_, packs_[slot]); }
 
     /// Runs the plan on poisoned outputs of the first and the last buffer set. Every element must be written and
-    /// finite; those of workload::conv::check_grid are compared with float64.
+    /// finite; those of workload::conv::check_grid are compared with float64, the others by the sums of their channels.
     void verify(backend& on) {
         const workload::conv::grid where = workload::conv::check_grid(params_);
         const std::vector<double> reference = workload::conv::reference(params_, where);
@@ -81,6 +81,10 @@ public:
     [[nodiscard]] void* y(std::size_t slot) const noexcept { return y_.at(slot); }
 
 private:
+    [[nodiscard]] const buffers& tensor(workload::conv::operand which) const noexcept {
+        using workload::conv::operand;
+        return which == operand::x ? x_ : which == operand::w ? w_ : y_;
+    }
     [[nodiscard]] const buffers& output() const noexcept {
         using workload::conv::pass;
         return params_.variant == pass::fprop ? y_ : params_.variant == pass::dgrad ? x_ : w_;
@@ -156,6 +160,37 @@ private:
         workload::require_close(name(), gather(on, written, storage, places), reference,
                                 workload::tolerance(params_.type, workload::conv::terms(params_)),
                                 [&](std::size_t i) { return static_cast<std::size_t>(places[i]); });
+        if (static_cast<std::int64_t>(where.size()) != params_.output_elements()) verify_channels(on, slot);
+    }
+
+    /// Every element, by the sums of the channels at each place; see workload::conv::require_channel_sums.
+    void verify_channels(backend& on, std::size_t slot) {
+        const workload::conv::sums of(params_);
+        const auto storage = input_storage(params_.type);
+        const std::vector<double> signs = workload::random_signs(of.channels());
+        std::vector<double> expected(static_cast<std::size_t>(of.places()));
+        std::vector<double> found(expected.size());
+        const std::size_t bytes = expected.size() * sizeof expected[0];
+        const device_memory sign_cells(signs.size() * sizeof signs[0]);
+        const device_memory channel_sums(static_cast<std::size_t>(of.groups() * of.depth()) * sizeof(double));
+        const device_memory place_sums(bytes);
+        auto* const cells = place_sums.as<double>();
+        const auto fetch = [&](std::vector<double>& into) {
+            check(cudaMemcpyAsync(into.data(), cells, bytes, cudaMemcpyDeviceToHost, on.stream()), "cudaMemcpyAsync",
+                  "sums of channels");
+            on.synchronize();
+        };
+        check(cudaMemcpyAsync(sign_cells.data(), signs.data(), sign_cells.size(), cudaMemcpyHostToDevice, on.stream()),
+              "cudaMemcpyAsync", "signs");
+        check(cudaMemsetAsync(cells, 0, bytes, on.stream()), "cudaMemsetAsync", "sums of channels");
+        kernels::add_conv_channels(on.stream(), of, tensor(of.channel_operand()).at(slot), storage,
+                                   sign_cells.as<double>(), channel_sums.as<double>());
+        kernels::multiply_conv_places(on.stream(), of, tensor(of.place_operand()).at(slot), storage,
+                                      channel_sums.as<double>(), cells);
+        fetch(expected);
+        kernels::add_conv_outputs(on.stream(), of, output().at(slot), storage, sign_cells.as<double>(), cells);
+        fetch(found);
+        workload::conv::require_channel_sums(name(), params_, found, expected);
     }
 
     [[nodiscard]] std::string name() const { return workload::conv::id(params_); }

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "plumbline/cuda/norm_plan.hpp"
+#include "plumbline/workload/conv_sums.hpp"
 #include "plumbline/workload/dtype.hpp"
 #include "plumbline/workload/matrix_view.hpp"
 
@@ -60,10 +61,23 @@ void count_unwritten(cudaStream_t on, const void* data, storage as, std::uint64_
 void gather(cudaStream_t on, const void* data, storage as, const std::int64_t* where, std::uint64_t count,
             double* values);
 
-/// Adds M x to out for each matrix M of a batch, in float64: `x` has `columns` values for all of the batch (`x_step` 0) or
-/// for each of it (`x_step` = columns), out has `rows` for each. One of the strides is 1.
+/// Adds M x to out for each matrix M of a batch, in float64: `x` has `columns` values for all of the batch (`x_step` 0)
+/// or for each of it (`x_step` = columns), out has `rows` for each. One of the strides is 1.
 void project(cudaStream_t on, const void* data, storage as, const workload::matrix_view& view, const double* x,
              std::int64_t x_step, double* out);
+
+/// The check of a convolution by its channels, added up with one sign each at every place (workload/conv_sums.hpp), in
+/// three parts. First: out[group * depth + at] = the sum over the group's channels of sign and channel factor.
+void add_conv_channels(cudaStream_t on, const workload::conv::sums& of, const void* factors, storage as,
+                       const double* signs, double* out);
+
+/// Second: adds to out[place], for all places, the product of those sums with the place's factors, in float64.
+void multiply_conv_places(cudaStream_t on, const workload::conv::sums& of, const void* factors, storage as,
+                          const double* channel_sums, double* out);
+
+/// Third: out[place] = the sum over all channels of sign and output.
+void add_conv_outputs(cudaStream_t on, const workload::conv::sums& of, const void* output, storage as,
+                      const double* signs, double* out);
 
 /// Adds to *sum a hash of `bytes` bytes (a multiple of 2) that sees order and every bit.
 void hash(cudaStream_t on, const void* data, std::uint64_t bytes, std::uint64_t* sum);

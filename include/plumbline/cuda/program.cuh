@@ -5,6 +5,7 @@
 // All device code of the CUDA backend. Include it in exactly one .cu of a program (plumbline_add_cuda does): its
 // functions are not inline, so that a second copy is an error of the linker and not two kernels of one name.
 
+#include "plumbline/cuda/kernels/conv_check.cuh"
 #include "plumbline/cuda/kernels/norm_backward.cuh"
 #include "plumbline/cuda/kernels/norm_forward.cuh"
 #include "plumbline/cuda/kernels/tensor.cuh"

@@ -57,49 +57,49 @@ struct params {
 
     bool operator==(const params&) const = default;
 
-    [[nodiscard]] bool three_d() const noexcept { return d != 0; }
+    [[nodiscard]] constexpr bool three_d() const noexcept { return d != 0; }
 
     /// Sizes of x, w and y in depth; 1 in two dimensions.
-    [[nodiscard]] std::int64_t depth() const noexcept { return three_d() ? d : 1; }
-    [[nodiscard]] std::int64_t filter_depth() const noexcept { return three_d() ? t : 1; }
-    [[nodiscard]] std::int64_t o() const noexcept { return three_d() ? out(d, t) : 1; }
-    [[nodiscard]] std::int64_t p() const noexcept { return out(h, r); }
-    [[nodiscard]] std::int64_t q() const noexcept { return out(w, s); }
+    [[nodiscard]] constexpr std::int64_t depth() const noexcept { return three_d() ? d : 1; }
+    [[nodiscard]] constexpr std::int64_t filter_depth() const noexcept { return three_d() ? t : 1; }
+    [[nodiscard]] constexpr std::int64_t o() const noexcept { return three_d() ? out(d, t) : 1; }
+    [[nodiscard]] constexpr std::int64_t p() const noexcept { return out(h, r); }
+    [[nodiscard]] constexpr std::int64_t q() const noexcept { return out(w, s); }
 
     /// Channels of one group.
-    [[nodiscard]] std::int64_t group_c() const noexcept { return c / groups; }
-    [[nodiscard]] std::int64_t group_k() const noexcept { return k / groups; }
+    [[nodiscard]] constexpr std::int64_t group_c() const noexcept { return c / groups; }
+    [[nodiscard]] constexpr std::int64_t group_k() const noexcept { return k / groups; }
 
-    [[nodiscard]] std::int64_t x_elements() const noexcept { return n * c * depth() * h * w; }
-    [[nodiscard]] std::int64_t w_elements() const noexcept { return k * group_c() * filter_depth() * r * s; }
-    [[nodiscard]] std::int64_t y_elements() const noexcept { return n * k * o() * p() * q(); }
+    [[nodiscard]] constexpr std::int64_t x_elements() const noexcept { return n * c * depth() * h * w; }
+    [[nodiscard]] constexpr std::int64_t w_elements() const noexcept { return k * group_c() * filter_depth() * r * s; }
+    [[nodiscard]] constexpr std::int64_t y_elements() const noexcept { return n * k * o() * p() * q(); }
 
     /// Elements of the tensor this pass writes.
-    [[nodiscard]] std::int64_t output_elements() const noexcept {
+    [[nodiscard]] constexpr std::int64_t output_elements() const noexcept {
         return variant == pass::fprop ? y_elements() : variant == pass::dgrad ? x_elements() : w_elements();
     }
 
     /// Where an element of x, w or y is stored. Depth comes first in space; 0 in two dimensions.
-    [[nodiscard]] std::int64_t x_index(std::int64_t in, std::int64_t ic, std::int64_t id, std::int64_t ih,
-                                       std::int64_t iw) const noexcept {
+    [[nodiscard]] constexpr std::int64_t x_index(std::int64_t in, std::int64_t ic, std::int64_t id, std::int64_t ih,
+                                                 std::int64_t iw) const noexcept {
         return index(in, ic, (id * h + ih) * w + iw, c, depth() * h * w);
     }
-    [[nodiscard]] std::int64_t w_index(std::int64_t ik, std::int64_t ic, std::int64_t it, std::int64_t ir,
-                                       std::int64_t is) const noexcept {
+    [[nodiscard]] constexpr std::int64_t w_index(std::int64_t ik, std::int64_t ic, std::int64_t it, std::int64_t ir,
+                                                 std::int64_t is) const noexcept {
         return index(ik, ic, (it * r + ir) * s + is, group_c(), filter_depth() * r * s);
     }
-    [[nodiscard]] std::int64_t y_index(std::int64_t in, std::int64_t ik, std::int64_t io, std::int64_t ip,
-                                       std::int64_t iq) const noexcept {
+    [[nodiscard]] constexpr std::int64_t y_index(std::int64_t in, std::int64_t ik, std::int64_t io, std::int64_t ip,
+                                                 std::int64_t iq) const noexcept {
         return index(in, ik, (io * p() + ip) * q() + iq, k, o() * p() * q());
     }
 
 private:
-    [[nodiscard]] std::int64_t out(std::int64_t in, std::int64_t filter) const noexcept {
+    [[nodiscard]] constexpr std::int64_t out(std::int64_t in, std::int64_t filter) const noexcept {
         const std::int64_t room = in + 2 * padding - dilation * (filter - 1) - 1;
         return room < 0 ? 0 : room / stride + 1;
     }
-    [[nodiscard]] std::int64_t index(std::int64_t outer, std::int64_t channel, std::int64_t place,
-                                     std::int64_t channels, std::int64_t places) const noexcept {
+    [[nodiscard]] constexpr std::int64_t index(std::int64_t outer, std::int64_t channel, std::int64_t place,
+                                               std::int64_t channels, std::int64_t places) const noexcept {
         return stored == layout::nhwc ? (outer * places + place) * channels + channel
                                       : (outer * channels + channel) * places + place;
     }

@@ -6,10 +6,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "plumbline/workload/conv.hpp"
+#include "plumbline/workload/conv_sums.hpp"
 #include "plumbline/workload/inputs.hpp"
+#include "plumbline/workload/projection.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -20,106 +22,10 @@ inline constexpr std::uint64_t seed_x = 0x7831;
 inline constexpr std::uint64_t seed_w = 0x7732;
 inline constexpr std::uint64_t seed_y = 0x7933;
 
-/// A pass as a matrix product: every element of the output is a sum, over a depth, of a factor that belongs to one
-/// channel with a factor that belongs to one place and the channel's group (0 where the place looks at padding).
-///
-///     pass   channel  place              depth
-///     fprop  k of y   (n, o, p, q)       (c of the group, t, r, s)
-///     dgrad  c of dx  (n, d, h, w)       (k of the group, t, r, s)
-///     wgrad  k of dw  (c of the group,   (n, o, p, q)
-///                      t, r, s)
-class sums {
-public:
-    explicit sums(const params& p) : p_(p) {}
-
-    [[nodiscard]] std::int64_t channels() const noexcept { return p_.variant == pass::dgrad ? p_.c : p_.k; }
-    [[nodiscard]] std::int64_t places() const noexcept { return p_.output_elements() / channels(); }
-    [[nodiscard]] std::int64_t depth() const noexcept {
-        if (p_.variant == pass::wgrad) return p_.n * p_.o() * p_.p() * p_.q();
-        return (p_.variant == pass::dgrad ? p_.group_k() : p_.group_c()) * taps();
-    }
-    [[nodiscard]] std::int64_t group(std::int64_t channel) const noexcept { return channel / (channels() / p_.groups); }
-
-    /// Where the output's element of a channel and a place is stored.
-    [[nodiscard]] std::int64_t index(std::int64_t channel, std::int64_t place) const noexcept {
-        if (p_.variant == pass::wgrad) {
-            const tap at = tap_of(place);
-            return p_.w_index(channel, at.channel, at.t, at.r, at.s);
-        }
-        const bool forward = p_.variant == pass::fprop;
-        const spot at = forward ? spot_of(place, p_.o(), p_.p(), p_.q()) : spot_of(place, p_.depth(), p_.h, p_.w);
-        return forward ? p_.y_index(at.n, channel, at.z, at.y, at.x) : p_.x_index(at.n, channel, at.z, at.y, at.x);
-    }
-
-    [[nodiscard]] double channel_factor(std::int64_t channel, std::int64_t at) const noexcept {
-        if (p_.variant == pass::wgrad) return y_value(channel, spot_of(at, p_.o(), p_.p(), p_.q()));
-        const tap with = tap_of(at);
-        if (p_.variant == pass::fprop) return w_value(channel, with.channel, with);
-        return w_value(group(channel) * p_.group_k() + with.channel, channel % p_.group_c(), with);
-    }
-
-    [[nodiscard]] double place_factor(std::int64_t place, std::int64_t of_group, std::int64_t at) const noexcept {
-        const bool weights = p_.variant == pass::wgrad;
-        const tap with = tap_of(weights ? place : at);
-        if (p_.variant != pass::dgrad) {
-            const spot to = spot_of(weights ? at : place, p_.o(), p_.p(), p_.q());
-            return x_value(of_group * p_.group_c() + with.channel, to, with);
-        }
-        // The y whose window has dx's place at this tap: it exists where the stride comes out even and inside y.
-        spot from = spot_of(place, p_.depth(), p_.h, p_.w);
-        if ((p_.three_d() && !step_back(from.z, with.t, p_.o())) || !step_back(from.y, with.r, p_.p()) ||
-            !step_back(from.x, with.s, p_.q())) {
-            return 0;
-        }
-        return y_value(of_group * p_.group_k() + with.channel, from);
-    }
-
-private:
-    struct spot {
-        std::int64_t n, z, y, x;
-    };
-    struct tap {
-        std::int64_t channel, t, r, s;
-    };
-
-    [[nodiscard]] std::int64_t taps() const noexcept { return p_.filter_depth() * p_.r * p_.s; }
-
-    [[nodiscard]] static spot spot_of(std::int64_t at, std::int64_t depth, std::int64_t height,
-                                      std::int64_t width) noexcept {
-        return {at / (depth * height * width), at / (height * width) % depth, at / width % height, at % width};
-    }
-    [[nodiscard]] tap tap_of(std::int64_t at) const noexcept {
-        return {at / taps(), at / (p_.r * p_.s) % p_.filter_depth(), at / p_.s % p_.r, at % p_.s};
-    }
-
-    [[nodiscard]] bool step_back(std::int64_t& at, std::int64_t offset, std::int64_t size) const noexcept {
-        const std::int64_t shifted = at + p_.padding - offset * p_.dilation;
-        at = shifted / p_.stride;
-        return shifted >= 0 && shifted % p_.stride == 0 && at < size;
-    }
-
-    [[nodiscard]] double x_value(std::int64_t channel, const spot& to, const tap& with) const noexcept {
-        const auto reach = [&](std::int64_t out, std::int64_t offset) {
-            return out * p_.stride - p_.padding + offset * p_.dilation;
-        };
-        const std::int64_t z = p_.three_d() ? reach(to.z, with.t) : 0;
-        const std::int64_t y = reach(to.y, with.r);
-        const std::int64_t x = reach(to.x, with.s);
-        if (z < 0 || z >= p_.depth() || y < 0 || y >= p_.h || x < 0 || x >= p_.w) return 0;
-        return value(seed_x, p_.x_index(to.n, channel, z, y, x));
-    }
-    [[nodiscard]] double w_value(std::int64_t k, std::int64_t c, const tap& with) const noexcept {
-        return value(seed_w, p_.w_index(k, c, with.t, with.r, with.s));
-    }
-    [[nodiscard]] double y_value(std::int64_t channel, const spot& at) const noexcept {
-        return value(seed_y, p_.y_index(at.n, channel, at.z, at.y, at.x));
-    }
-    [[nodiscard]] double value(std::uint64_t seed, std::int64_t index) const noexcept {
-        return input_value(p_.type, seed, static_cast<std::uint64_t>(index));
-    }
-
-    params p_;
-};
+/// Seed of the tensor a factor of the sums comes from.
+[[nodiscard]] constexpr std::uint64_t seed_of(operand which) noexcept {
+    return which == operand::x ? seed_x : which == operand::w ? seed_w : seed_y;
+}
 
 /// The elements of the output that are compared with the reference: all combinations of these.
 struct grid {
@@ -159,6 +65,9 @@ struct grid {
     const std::size_t block = std::max<std::size_t>(1, factors_at_once / depth);
     std::vector<double> result(where.size());
     // Every dtype's quantised values are floats.
+    const auto value = [&p](operand which, std::int64_t index) {
+        return static_cast<float>(input_value(p.type, seed_of(which), static_cast<std::uint64_t>(index)));
+    };
     std::vector<float> factors(std::min(block, where.places.size()) * depth);
     std::vector<float> channel(depth);
     for (std::size_t first = 0; first < where.places.size(); first += block) {
@@ -169,13 +78,15 @@ struct grid {
                 group = of.group(where.channels[c]);
                 for (std::size_t at = first; at < last; ++at) {
                     for (std::size_t i = 0; i < depth; ++i) {
-                        factors[(at - first) * depth + i] =
-                            static_cast<float>(of.place_factor(where.places[at], group, static_cast<std::int64_t>(i)));
+                        const std::int64_t from =
+                            of.place_factor(where.places[at], group, static_cast<std::int64_t>(i));
+                        factors[(at - first) * depth + i] = from < 0 ? 0 : value(of.place_operand(), from);
                     }
                 }
             }
             for (std::size_t i = 0; i < depth; ++i) {
-                channel[i] = static_cast<float>(of.channel_factor(where.channels[c], static_cast<std::int64_t>(i)));
+                channel[i] =
+                    value(of.channel_operand(), of.channel_factor(where.channels[c], static_cast<std::int64_t>(i)));
             }
             for (std::size_t at = first; at < last; ++at) {
                 const float* const with = factors.data() + (at - first) * depth;
@@ -187,6 +98,25 @@ struct grid {
         }
     }
     return result;
+}
+
+/// Throws verification_error unless the channels of each place, added up with random_signs, are those expected: it sees
+/// every element of the output. `found` and `expected` have one value for each place; places to which nothing
+/// contributes, as strided gradients have, must be 0 and say no more.
+inline void require_channel_sums(const std::string& what, const params& p, const std::vector<double>& found,
+                                 const std::vector<double>& expected) {
+    std::vector<double> of_output;
+    std::vector<double> of_inputs;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        if (expected[i] == 0 && found[i] == 0) continue;
+        of_output.push_back(found[i]);
+        of_inputs.push_back(expected[i]);
+    }
+    const sums of(p);
+    // Places of a strided gradient sum over different numbers of taps, so their roundings are no one distribution.
+    const bool alike = p.variant != pass::dgrad || p.stride == 1;
+    require_projection(what, of_output, of_inputs, tolerance(p.type, static_cast<double>(of.depth())),
+                       alike ? of.channels() : 0, of.depth());
 }
 
 } // namespace workload::conv
