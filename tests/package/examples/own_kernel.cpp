@@ -6,7 +6,9 @@
 namespace {
 using plumbline::cpu::backend;
 struct gelu {
-    struct params { std::int64_t elements; };
+    struct params {
+        std::int64_t elements;
+    };
     gelu(backend&, const params& p, std::size_t) : x(std::size_t(p.elements), 0.5f), y(x.size()) {}
     void run(backend&, std::size_t) {
         for (std::size_t i = 0; i < x.size(); ++i) y[i] = 0.5f * x[i] * (1 + std::erf(x[i] * 0.70710678f));
