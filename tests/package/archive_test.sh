@@ -30,7 +30,14 @@ for program in bench bench-compare; do
 done
 env -i HOME="$work" "$prefix/bin/bench" --list --backend=cpu >"$work/list" 2>"$work/said" ||
     grep -q 'no such backend\|not built\|no backend' "$work/said" || { cat "$work/said"; faults=$((faults + 1)); }
+for file in share/plumbline/recipes/nightly.sh share/bash-completion/completions/bench share/zsh/site-functions/_bench \
+    share/plumbline/suites/standard.json share/plumbline/schema/baseline-1.json; do
+    [ -s "$prefix/$file" ] || { echo "FAULT: no $file"; faults=$((faults + 1)); }
+done
+[ -x "$prefix/share/plumbline/recipes/nightly.sh" ] || { echo 'FAULT: nightly.sh cannot be executed'; faults=$((faults + 1)); }
 [ "$faults" = 0 ] || exit 1
+cpu=yes
+grep -q 'no such backend\|not built\|no backend' "$work/said" && cpu=no
 
 # A bare root: the unpacked archive, glibc, /proc, and NVIDIA's libraries where the program needs them.
 glibc=()
@@ -50,12 +57,26 @@ cat >"$work/inside.sh" <<END
 set -e
 mount -t proc proc "$work/root/proc"
 if [ -d /usr/local/cuda/ ]; then mount --rbind "$(readlink -f /usr/local/cuda)" "$work/root/usr/local/cuda"; fi
-exec chroot "$work/root" /anywhere/bin/bench --fingerprint --backend=cpu
+run() { chroot "$work/root" "\$@"; }
+run /anywhere/bin/bench --fingerprint --backend=cpu >"$work/fingerprint.json"
+run /anywhere/bin/bench --baseline=/tmp/b.json --suite=/tmp/tiny.json --backend=cpu --sessions=1 --force
+run /anywhere/bin/bench-compare /tmp/b.json /tmp/b.json --output=/tmp/report
 END
-if [ "$(id -u)" != 0 ] || ! unshare --mount --pid --fork true 2>/dev/null; then
-    echo 'the bare root is left out: this user may not mount'
+echo '{"name": "tiny", "cpu": ["gemm/fp32/tn/m64n64k64/hot"]}' >"$work/root/tmp/tiny.json"
+if [ "$cpu" = no ]; then
+    echo 'the bare root is left out: this build has no CPU backend'
     exit 0
 fi
-unshare --mount --pid --fork sh "$work/inside.sh" >"$work/fingerprint.json" || { echo "bare root: ended with $?"; exit 1; }
+if [ "$(id -u)" != 0 ] || ! unshare --mount --pid --fork true 2>/dev/null; then
+    # No compiler, no tools and no library path: the next best thing.
+    cd "$work/root/tmp"
+    env -i PATH=/nonexistent "$prefix/bin/bench" --baseline=b.json --suite=tiny.json --backend=cpu --sessions=1 --force
+    env -i PATH=/nonexistent "$prefix/bin/bench-compare" b.json b.json
+    echo 'the bare root is left out: this user may not mount; ran without environment and PATH'
+    exit 0
+fi
+unshare --mount --pid --fork sh "$work/inside.sh" >"$work/inside.log" 2>&1 ||
+    { echo "bare root: ended with $?"; cat "$work/inside.log"; exit 1; }
 grep -q '"build.plumbline"' "$work/fingerprint.json" || { echo 'bare root: no fingerprint'; exit 1; }
-echo 'ran in a bare root'
+grep -q 'gemm/fp32/tn/m64n64k64/hot' "$work/root/tmp/report" || { echo 'bare root: no comparison'; exit 1; }
+echo 'measured and compared in a bare root'

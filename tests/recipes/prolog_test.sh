@@ -15,7 +15,8 @@ mkdir "$work/bin"
 printf '#!/bin/sh\n' >"$work/bin/logger" # nothing into the system's log
 chmod +x "$work/bin/logger"
 export PATH="$work/bin:$PATH" PLUMBLINE_PROLOG_DIR="$work/prolog"
-unset SLURM_JOB_GPUS SLURM_JOB_ID PLUMBLINE_PROLOG_SECONDS
+export OMP_NUM_THREADS=1
+unset SLURM_JOB_GPUS SLURM_JOB_ID PLUMBLINE_PROLOG_SECONDS ONEDNN_MAX_CPU_ISA DNNL_MAX_CPU_ISA
 
 # The real program: no baseline is no fault of the machine; then a baseline and a job.
 export PLUMBLINE_BENCH="$bench"
@@ -23,10 +24,13 @@ export PLUMBLINE_BENCH="$bench"
 grep -q 'not checked: .*there is no baseline' "$work/err" || fault "without a baseline it said: $(cat "$work/err")"
 "$recipes/prolog.sh" --baseline --backend=cpu --sessions=2 --filter=gemm/fp32/tn/m512 --force >/dev/null 2>"$work/err" ||
     fault "--baseline ended with $?: $(cat "$work/err")"
-echo '{"rules": [{"match": "*", "margin": 3.0}]}' >"$work/policy.json"
+echo '{"rules": [{"match": "*", "margin": 1.0}]}' >"$work/policy.json"
 begin=$SECONDS
 "$recipes/prolog.sh" --backend=cpu "--policy=$work/policy.json" 2>"$work/err" || fault "it ended with $?: $(cat "$work/err")"
 [ $((SECONDS - begin)) -le 60 ] || fault "it took $((SECONDS - begin)) s"
+[ -s "$work/err" ] && fault "on a good machine it said: $(cat "$work/err")"
+ONEDNN_MAX_CPU_ISA=SSE41 "$recipes/prolog.sh" --backend=cpu "--policy=$work/policy.json" 2>"$work/err" &&
+    fault "a slow machine was not found: $(cat "$work/err")"
 
 # A made-up bench: writes down which GPU it was asked for, ends as told, takes as long as told.
 cat >"$work/bench" <<'END'
