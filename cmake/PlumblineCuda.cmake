@@ -83,5 +83,11 @@ macro(plumbline_add_cuda)
     # RUNPATH, not RPATH: LD_LIBRARY_PATH must be able to put another library version in front.
     target_link_options(${_plumbline_target} PRIVATE LINKER:--enable-new-dtags)
     set_target_properties(${_plumbline_target} PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+    # A program that was there before the language was switched on has no architectures for .cu files of its own.
+    get_target_property(_plumbline_own ${_plumbline_target} CUDA_ARCHITECTURES)
+    if(NOT _plumbline_own)
+      plumbline_cuda_architectures(_plumbline_architectures)
+      set_target_properties(${_plumbline_target} PROPERTIES CUDA_ARCHITECTURES "${_plumbline_architectures}")
+    endif()
   endforeach()
 endmacro()

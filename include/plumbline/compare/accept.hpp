@@ -40,8 +40,10 @@ namespace detail {
             left_behind = f.id;
         }
     }
-    if (!unknown.empty()) throw usage_error("no result '" + *unknown.begin() + "' in either file");
-    if (chosen.empty()) throw usage_error("nothing can be accepted: the files have no comparable result");
+    if (!unknown.empty())
+        throw usage_error("no result '" + *unknown.begin() + "' in either file; bench-compare lists them");
+    if (chosen.empty())
+        throw usage_error("nothing can be accepted: the files have no comparable result; compare them to see why");
     if (!wanted.empty() && improvement && (!anything_else || !left_behind.empty())) {
         throw usage_error("improvements alone are not accepted" +
                           (left_behind.empty() ? std::string() : " while '" + left_behind + "' regressed") +

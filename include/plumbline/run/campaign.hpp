@@ -197,7 +197,8 @@ private:
                             "); measure into a file of its own, then compare",
                         identity.empty() ? exit_code::precondition : exit_code::incomparable);
         }
-        if (!identity.empty()) throw error("the hardware changed during the run: " + what);
+        if (!identity.empty())
+            throw error("the hardware changed during the run: " + what + "; measure again on hardware that stays");
         on.made.checks["environment.stable"] = "warn: changed during the run: " + what;
         out_.warn("the environment changed during the run: " + what);
     }

@@ -25,7 +25,8 @@ public:
     scratch_folder() {
         std::string name = (std::filesystem::temp_directory_path() / "plumbline-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr)
-            throw file_error(name, std::string("cannot be made: ") + std::strerror(errno));
+            throw file_error(name, std::string("cannot be made: ") + std::strerror(errno) +
+                                       "; set TMPDIR to a folder that can be written");
         path_ = name;
     }
     scratch_folder(const scratch_folder&) = delete;

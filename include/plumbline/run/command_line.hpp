@@ -270,10 +270,10 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     }
     if (!o.reason.empty() && !o.replace) throw usage_error("--reason belongs to --replace; add it or leave both out");
     if (given("--sessions") && (raw.sessions == 0 || raw.sessions > 1000)) {
-        throw usage_error("--sessions must be from 1 to 1000");
+        throw usage_error("--sessions must be from 1 to 1000; write for instance --sessions=5");
     }
     if (given("--time-budget") && !(std::isfinite(raw.time_budget_s) && raw.time_budget_s > 0)) {
-        throw usage_error("--time-budget must be more than 0 seconds");
+        throw usage_error("--time-budget must be more than 0 seconds; write for instance --time-budget=60");
     }
     if (o.what == action::compare && !o.suite.empty()) {
         throw usage_error("--compare runs the baseline's own benchmarks, so --suite has no meaning; use --filter");

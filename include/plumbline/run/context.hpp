@@ -100,7 +100,8 @@ struct context {
     } else {
         numbers = in.on.devices(machine_of(in.on, 0));
         if (numbers.empty())
-            throw environment_error("device", "--device=all: the " + in.on.name + " backend sees none");
+            throw environment_error("device", "--device=all: the " + in.on.name +
+                                                  " backend sees none; --check says what is missing");
     }
     std::vector<target_device> found;
     for (int number : numbers) found.push_back(find_device(in.on, number));
@@ -115,7 +116,8 @@ struct context {
     if (at != variables.end()) {
         const long asked = std::strtol(at->second.c_str(), nullptr, 10);
         if (asked > 0) return std::chrono::seconds(asked);
-        throw usage_error("PLUMBLINE_WATCHDOG_SECONDS='" + at->second + "' is not a number of seconds above 0");
+        throw usage_error("PLUMBLINE_WATCHDOG_SECONDS='" + at->second +
+                          "' is not a number of seconds above 0; write for instance 300");
     }
     return std::chrono::seconds(std::max(120L, static_cast<long>(20 * budget_s)));
 }
@@ -136,7 +138,7 @@ inline void write_report(const context& in, const std::string& text) {
     in.remarks.clear();
     if (in.how.output.empty()) {
         in.output << text << std::flush;
-        if (!in.output) throw file_error("standard output", "cannot be written");
+        if (!in.output) throw file_error("standard output", "cannot be written; name a file with --output");
     } else {
         json::write_atomically(in.how.output, text);
     }
@@ -148,7 +150,9 @@ class file_lock {
 public:
     explicit file_lock(const std::filesystem::path& target) : path_(target.string() + ".tmp.lock") {
         fd_ = descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-        if (fd_.get() < 0) throw file_error(path_, std::string("cannot be made: ") + std::strerror(errno));
+        if (fd_.get() < 0)
+            throw file_error(path_, std::string("cannot be made: ") + std::strerror(errno) +
+                                        "; choose a file in a folder that can be written");
         struct stat ours {
         }, named{};
         const bool locked = ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0;

@@ -77,7 +77,9 @@ private:
     made.selected.filter = filter;
     for (const std::string& id : ids) (passes(id) ? made.ids : made.selected.left_out).push_back(id);
     if (made.ids.empty()) {
-        throw error(ids.empty() ? "there is nothing to run in " + suite + ": it lists no benchmark for this backend"
+        throw error(ids.empty() ? "there is nothing to run in " + suite +
+                                      ": it lists no benchmark for this backend; choose another "
+                                      "--suite or --backend"
                                 : "nothing matched: none of the " + std::to_string(ids.size()) + " benchmarks of " +
                                       suite + " passes --filter='" + filter + "' (--list shows them)",
                     exit_code::incomplete);
