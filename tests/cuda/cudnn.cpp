@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "plumbline/cuda/cudnn/norm.hpp"
 #include "plumbline/cuda/cudnn/predict.hpp"
 #include "plumbline/result/alarm.hpp"
 
@@ -307,4 +308,17 @@ TEST_CASE("failures name the call, the object and cuDNN's words, and keep the co
     } catch (const cuda::cuda_error& failure) {
         CHECK(std::string(failure.what()).find("LD_LIBRARY_PATH") != std::string::npos);
     }
+}
+
+TEST_CASE("cuDNN takes the graphs of norms, and refuses one that does not fit together") {
+    for (const char* pass : {"fwd", "bwd", "rms_fwd", "rms_bwd"}) {
+        for (const char* type : {"fp32", "fp16", "bf16"}) {
+            const std::string id = std::string("layernorm/") + pass + '/' + type + "/r64h1024/cudnn";
+            CAPTURE(id);
+            CHECK_NOTHROW(static_cast<void>(norm_graph(workload::layernorm::parse(id))));
+        }
+    }
+    descriptor lacking(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR, "a norm without tensors");
+    lacking.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_LAYER_NORM);
+    CHECK_THROWS_AS(lacking.finalize(), error);
 }

@@ -27,6 +27,13 @@ TEST_CASE("the catalogue makes every probe, as a kernel or as a procedure, any G
             const auto made = family.make("gemm/fp8/tn/m16n16k16/sustained");
             CHECK(made.how == measure::regime::sustained);
             CHECK(static_cast<bool>(made.prepare));
+        } else if (family.name == "layernorm") {
+            for (const char* id : {"layernorm/fwd/bf16/r8h64/native/hot", "layernorm/rms_bwd/fp32/r8h64/cudnn/best",
+                                   "layernorm/bwd/fp16/r8h64/onednn"}) {
+                const auto made = family.make(id);
+                CHECK(made.what.id == id);
+                CHECK(static_cast<bool>(made.prepare));
+            }
         } else if (family.name == "conv") {
             const auto made = family.make("conv/dgrad/bf16/nhwc/n2c8h8w8k8r3s3u1p1/hot");
             CHECK_FALSE(made.cold);
@@ -35,7 +42,7 @@ TEST_CASE("the catalogue makes every probe, as a kernel or as a procedure, any G
     }
     std::set<std::string> names;
     for (const auto& family : cuda::catalogue()) names.insert(family.name);
-    for (const char* name : {"conv", "dataloader", "gemm", "probe"}) CHECK(names.count(name) == 1);
+    for (const char* name : {"conv", "dataloader", "gemm", "layernorm", "probe"}) CHECK(names.count(name) == 1);
 }
 
 TEST_CASE("a cold start crosses the pipe unchanged, and anything else is not one") {

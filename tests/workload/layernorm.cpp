@@ -32,6 +32,7 @@ TEST_CASE("bytes follow the formulas; FLOP are not counted") {
     CHECK(bytes("layernorm/fwd/bf16/r16h64/native") == (2 * 16 * 64 + 2 * 64) * 2 + 8 * 16);
     CHECK(bytes("layernorm/bwd/fp16/r16h64/native") == (3 * 16 * 64 + 3 * 64) * 2 + 8 * 16);
     CHECK(bytes("layernorm/rms_fwd/fp32/r16h64/cudnn") == (2 * 16 * 64 + 64) * 4 + 4 * 16);
+    CHECK(bytes("layernorm/bwd/bf16/r16h64/cudnn") == 3 * 16 * 64 * 2 + 3 * 64 * 4 + 8 * 16); // fp32 gamma
     CHECK(bytes("layernorm/rms_bwd/bf16/r16h64/native") == (3 * 16 * 64 + 2 * 64) * 2 + 4 * 16);
     CHECK(layernorm::describe(layernorm::parse("layernorm/fwd/bf16/r16h64/native")).flop == 0);
 }

@@ -9,6 +9,7 @@
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/conv.hpp"
 #include "plumbline/cuda/gemm.hpp"
+#include "plumbline/cuda/library_norm.hpp"
 #include "plumbline/cuda/loader_copy.hpp"
 #include "plumbline/cuda/probe.hpp"
 #include "plumbline/cuda/training_step.hpp"
@@ -29,6 +30,7 @@ namespace cuda {
          [](const std::string& id) { return measure::make_benchmark<conv, backend>(workload::conv::parse(id)); }},
         {"gemm",
          [](const std::string& id) { return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id)); }},
+        {"layernorm", [](const std::string& id) { return make_norm(workload::layernorm::parse(id)); }},
         {"probe", [](const std::string& id) { return make_probe(workload::probe::parse(id)); }},
         {"training_step", make_training_step},
         loader::family(std::move(loading)),

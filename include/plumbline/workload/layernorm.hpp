@@ -20,7 +20,8 @@ PLUMBLINE_NAMESPACE_BEGIN
 ///     RMSNorm    y = x s gamma,               s = 1 / sqrt(mean of squares + epsilon)
 ///
 /// The forward pass also writes m (LayerNorm only) and s, one fp32 each for a row, for the backward pass, which writes
-/// dx, dgamma and dbeta (LayerNorm only). gamma, beta and their gradients have the type of x.
+/// dx, dgamma and dbeta (LayerNorm only). gamma, beta and their gradients have the type of x; through cuDNN and oneDNN,
+/// which want it so, fp32.
 namespace workload::layernorm {
 
 enum class pass { forward, backward, rms_forward, rms_backward };
@@ -71,16 +72,22 @@ inline constexpr std::pair<std::string_view, implementation> implementation_name
            std::to_string(p.rows) + 'h' + std::to_string(p.hidden) + '/' + std::string(name(p.by)) + suffix(p.mode);
 }
 
+/// The type of gamma, beta and their gradients.
+[[nodiscard]] constexpr dtype vector_type(const params& p) noexcept {
+    return p.by == implementation::native ? p.type : dtype::fp32;
+}
+
 /// Fewest bytes one launch moves, with R rows, H hidden and e bytes an element, each tensor read or written once:
 /// LayerNorm forward (2RH + 2H)e + 8R, backward (3RH + 3H)e + 8R; RMSNorm has no beta and no mean: forward
 /// (2RH + H)e + 4R, backward (3RH + 2H)e + 4R. The accounting of cudnn-frontend's benchmark/norms.
 [[nodiscard]] inline double bytes(const params& p) {
     const auto element = static_cast<double>(input_bytes(p.type));
+    const auto vector_element = static_cast<double>(input_bytes(vector_type(p)));
     const double matrices = p.backward() ? 3 : 2;
     const double vectors = (p.backward() ? 3 : 2) - (p.rms() ? 1 : 0);
     const double statistics = p.rms() ? 4 : 8;
-    return (matrices * static_cast<double>(p.elements()) + vectors * static_cast<double>(p.hidden)) * element +
-           statistics * static_cast<double>(p.rows);
+    return matrices * static_cast<double>(p.elements()) * element +
+           vectors * static_cast<double>(p.hidden) * vector_element + statistics * static_cast<double>(p.rows);
 }
 
 /// FLOP are not counted: the limit of a norm is memory, and a TFLOP/s of it says nothing.
