@@ -22,10 +22,12 @@
 
 #include "plumbline/compare/accept.hpp"
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/compare/explain.hpp"
 #include "plumbline/compare/merge.hpp"
 #include "plumbline/compare/siblings.hpp"
 #include "plumbline/core/utc.hpp"
 #include "plumbline/environment/diff.hpp"
+#include "plumbline/json/knowledge.hpp"
 #include "plumbline/json/policy.hpp"
 #include "plumbline/json/store.hpp"
 #include "plumbline/report/comparison.hpp"
@@ -47,6 +49,7 @@ struct arguments {
     std::string format = "text";
     std::string output;
     std::string policy;
+    std::string knowledge;
     bool strict = false;
     bool environment_only = false;
     bool allow_hardware_diff = false;
@@ -97,6 +100,9 @@ void declare(CLI::App& app, arguments& into) {
     app.add_option("--output", into.output, "Write the report to this file instead of standard output")
         ->option_text("=FILE");
     app.add_option("--policy", into.policy, "Margins, classes, rules and accepted changes: JSON with comments")
+        ->option_text("=FILE");
+    app.add_option("--knowledge", into.knowledge,
+                   "What your own settings can do to which benchmarks: JSON with comments")
         ->option_text("=FILE");
     app.add_flag("--print-policy", into.print_policy, "Print the policy with its defaults, as a start for your own");
     app.add_flag("--strict", into.strict, "Inconclusive results give exit code 5");
@@ -207,7 +213,9 @@ exit_code run_comparison(const arguments& given) {
     const report::format as = report::find_format(given.format);
     const compare::policy rules = policy_of(given);
     const auto [base, candidate] = load_sides(given, rules);
-    const compare::comparison found = compare::compare(base.pool, candidate.pool, rules);
+    const auto known = json::knowledge_with(given.knowledge);
+    compare::comparison found = compare::compare(base.pool, candidate.pool, rules);
+    found.why = compare::explain(found, base.pool, candidate.pool, rules, known);
     deliver(given, [&, &old = base, &fresh = candidate](std::ostream& out, report::options how) {
         how.base = old.described();
         how.candidate = fresh.described();

@@ -152,5 +152,6 @@
 #include "plumbline/compare/siblings.hpp"
 #include "plumbline/compare/suspect.hpp"
 #include "plumbline/compare/symptom.hpp"
+#include "plumbline/compare/trial.hpp"
 
 #endif

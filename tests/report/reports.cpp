@@ -61,6 +61,18 @@ compare::comparison hostile_comparison(const std::string& text) {
         each.name = text;
         each.to = result::reading::of(text);
     }
+    for (auto* list : {&all.why.causes, &all.why.set_aside}) {
+        for (auto& each : *list) {
+            each.name = each.effect = each.remedy = each.experiment = text;
+            each.sources = {text};
+            for (auto& change : each.changes) change.name = text;
+            for (auto& sign : each.signs) sign.text = text;
+            for (auto& covered : each.covers) covered.id = text;
+            if (each.tried) each.tried->text = text;
+            if (!each.set_aside.empty()) each.set_aside = text;
+        }
+    }
+    all.why.canary_text = all.why.conclusion = text;
     all.notes = {text};
     all.board = compare::board_factor{text, text, text, 0.1, 0.1, true, ""};
     return all;

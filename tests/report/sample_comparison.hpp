@@ -36,6 +36,51 @@ inline compare::finding finding_of(compare::verdict outcome, const std::string& 
     return one;
 }
 
+/// What explains the sample: one cause that was proven, one that fits, one that is not blamed.
+inline compare::explanation sample_explanation(const std::vector<environment::difference>& changes) {
+    compare::explanation why;
+    compare::cause cudnn;
+    cudnn.name = "cuDNN";
+    cudnn.link = 2;
+    cudnn.changes = {changes[0], changes[0]};
+    cudnn.changes[1].name = "lib.libcudnn.path";
+    cudnn.through = environment::difference{"env.LD_LIBRARY_PATH",
+                                            1,
+                                            result::attribute_class::config,
+                                            "env",
+                                            environment::difference_kind::changed,
+                                            result::reading::absent("not set"),
+                                            result::reading::of(std::string("/opt/cudnn"))};
+    cudnn.covers = {{"conv/fprop/bf16/nhwc/n256c64h56w56k64r3s3", "time", std::log(331.0 / 306)}};
+    cudnn.signs = {{compare::mechanism::implementation_changed, "eng38 -> eng0", 1}};
+    cudnn.how_sure = compare::strength::confirmed;
+    cudnn.effect = "another cuDNN has other heuristics and engines";
+    cudnn.remedy = "pin the old cuDNN";
+    cudnn.sources = {"pytorch/pytorch#146096"};
+    cudnn.tried =
+        compare::trial{compare::trial::outcome::proven,
+                       "set back and forth: 1 of 1 recovered and was lost again, 2 others did not move", 1, 1};
+    compare::cause quota;
+    quota.name = "CPU quota";
+    quota.link = 4;
+    quota.changes = {changes[0]};
+    quota.changes[0].name = "cgroup.cpu_quota";
+    quota.covers = {{"dataloader/jpeg/w8p2/pinned", "throughput", std::log(8600.0 / 6000)}};
+    quota.remedy = "raise the limit";
+    quota.experiment = "run without the quota";
+    compare::cause tf32;
+    tf32.name = "TF32 policy";
+    tf32.changes = {changes[1]};
+    tf32.set_aside = "it fits, but what it could explain is explained by cuDNN";
+    why.causes = {cudnn, quota};
+    why.set_aside = {tf32};
+    why.unexplained = {{"gemm/int8/tn/m4096n4096k4096", "time"}};
+    why.canary = compare::canary_state::unchanged;
+    why.canary_text = "the library-free canary, the same machine code, runs as before";
+    why.conclusion = "nothing that changed explains it for 1 of them: suspect the node";
+    return why;
+}
+
 /// One finding of every kind, and everything else a comparison can have.
 inline compare::comparison sample_comparison() {
     using compare::marker;
@@ -117,6 +162,7 @@ inline compare::comparison sample_comparison() {
            environment::difference_kind::became_known);
     differ("gpu.temperature_c", 1, attribute_class::state, reading::of(std::int64_t{41}), reading::of(std::int64_t{77}),
            environment::difference_kind::changed);
+    all.why = sample_explanation(all.environment);
     all.notes = {"base: 1 of 5 sessions failed: killed by signal 9"};
     all.tests = 8;
     all.overall = {1.021, 8};

@@ -138,7 +138,8 @@ TEST_CASE("contradictions are refused") {
     CHECK(has(refusal({"--policy=p.json"}), "belongs to --compare"));
     CHECK(has(refusal({"--planted=1"}), "belongs to --self-test"));
     CHECK(has(refusal({"--compare", "--benchmark_out=x"}), "--benchmark_out"));
-    CHECK(has(refusal({"--compare", "--confirm"}), "--confirm is not in this version"));
+    CHECK(has(refusal({"--confirm"}), "--confirm belongs to --compare"));
+    CHECK(parse({"--compare", "--confirm"}).confirm);
     CHECK(has(refusal({"--predict=x.json"}), "--predict is not in this version"));
 }
 

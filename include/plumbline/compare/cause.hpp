@@ -97,6 +97,26 @@ struct cause {
     std::string set_aside;            ///< why it is not blamed; empty for a cause
 };
 
+/// The settings of a cause that can be given to a new process from outside: environment variables whose old value is
+/// known as it was, and the CPU affinity. Empty for what only a person can set back.
+[[nodiscard]] inline std::vector<environment::difference> settable(const cause& of) {
+    const auto plain = [](const result::reading& read) {
+        if (!read.known()) return read.status == result::reading_status::absent;
+        // Values that may be private or name a device are stored hashed and cannot be given back.
+        const std::string text = plumbline::to_string(read.value);
+        return text.rfind("hash ", 0) != 0 && text.find("-#") == std::string::npos;
+    };
+    std::vector<environment::difference> found;
+    const auto take = [&](const environment::difference& d) {
+        const bool variable = d.name.rfind("env.", 0) == 0 && d.name != "env.PATH";
+        const bool affinity = d.name == "cpu.allowed" && d.from.known() && d.to.known();
+        if ((variable || affinity) && plain(d.from) && plain(d.to)) found.push_back(d);
+    };
+    for (const environment::difference& each : of.changes) take(each);
+    if (of.through) take(*of.through);
+    return found;
+}
+
 /// What the library-free canaries say: they run the same machine code whatever libraries do.
 enum class canary_state {
     absent,     ///< none was measured on both sides

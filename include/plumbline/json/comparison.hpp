@@ -179,6 +179,50 @@ namespace detail {
             {"problem", from->problem}};
 }
 
+[[nodiscard]] inline writable to_writable(const compare::trial& from) {
+    return {{"result", compare::to_string(from.result)},
+            {"text", from.text},
+            {"recovered", from.recovered},
+            {"tried", from.tried}};
+}
+
+[[nodiscard]] inline writable to_writable(const compare::cause& from) {
+    writable changes = writable::array(), covers = writable::array(), signs = writable::array();
+    for (const environment::difference& each : from.changes) changes.push_back(to_writable(each));
+    for (const compare::covered_result& each : from.covers) {
+        covers.push_back({{"id", each.id}, {"metric", each.metric}, {"share", number_or_null(each.share)}});
+    }
+    for (const compare::sign& each : from.signs) {
+        signs.push_back({{"mechanism", compare::to_string(each.what)}, {"text", each.text}, {"results", each.results}});
+    }
+    return {{"name", from.name},
+            {"link", from.link},
+            {"strength", compare::to_string(from.how_sure)},
+            {"changes", std::move(changes)},
+            {"through", from.through ? to_writable(*from.through) : writable()},
+            {"covers", std::move(covers)},
+            {"signs", std::move(signs)},
+            {"effect", from.effect},
+            {"remedy", from.remedy},
+            {"experiment", from.experiment},
+            {"sources", from.sources},
+            {"trial", from.tried ? to_writable(*from.tried) : writable()},
+            {"set_aside", from.set_aside}};
+}
+
+[[nodiscard]] inline writable to_writable(const compare::explanation& from) {
+    writable causes = writable::array(), set_aside = writable::array(), unexplained = writable::array();
+    for (const compare::cause& each : from.causes) causes.push_back(to_writable(each));
+    for (const compare::cause& each : from.set_aside) set_aside.push_back(to_writable(each));
+    for (const auto& [id, metric] : from.unexplained) unexplained.push_back({{"id", id}, {"metric", metric}});
+    return {{"canary", compare::to_string(from.canary)},
+            {"canary_text", from.canary_text},
+            {"causes", std::move(causes)},
+            {"set_aside", std::move(set_aside)},
+            {"unexplained", std::move(unexplained)},
+            {"conclusion", from.conclusion}};
+}
+
 } // namespace detail
 
 /// The comparison with everything that went into it: all numbers, the policy, the files and the version. Effects are
@@ -202,6 +246,7 @@ namespace detail {
     to.member("geometric_mean", {{"ratio", detail::number_or_null(from.overall.ratio)}, {"pairs", from.overall.pairs}});
     to.member("machine_wide", detail::to_writable(from.machine_wide));
     to.member("board", detail::to_writable(from.board));
+    to.member("explanation", detail::to_writable(from.why));
     to.member("notes", from.notes);
     to.member("environment", differences);
     to.member("policy", to_writable(rules));

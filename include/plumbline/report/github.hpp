@@ -43,7 +43,7 @@ inline void annotate(std::ostream& out, const char* level, const std::string& he
         << "::" << escape_command(shortened(text, 1000), false) << '\n';
 }
 
-[[nodiscard]] inline std::string annotation(const compare::finding& each) {
+[[nodiscard]] inline std::string annotation(const compare::comparison& in, const compare::finding& each) {
     std::string text = title(each);
     const auto add = [&text](const std::string& more) {
         if (!more.empty()) text += "; " + more;
@@ -52,6 +52,7 @@ inline void annotate(std::ostream& out, const char* level, const std::string& he
     add(change(each, true));
     add(implementation_change(each));
     for (const std::string& detail : details(each)) add(detail);
+    if (const std::string cause = cause_of(in, each); !cause.empty()) add("cause: " + cause);
     return text;
 }
 
@@ -77,11 +78,15 @@ inline void write_github(std::ostream& out, const compare::comparison& what, con
             continue;
         }
         detail::annotate(out, error ? "error" : "warning",
-                         std::string("plumbline: ") + compare::to_string(each.outcome), detail::annotation(each));
+                         std::string("plumbline: ") + compare::to_string(each.outcome), detail::annotation(what, each));
     }
     std::string last = summary(what);
     if (left_out > 0) last += "; " + counted(left_out, "more annotation") + " left out";
-    for (const environment::difference* each : candidate_causes(what)) last += "; changed: " + describe(*each);
+    for (const compare::cause& each : what.why.causes) {
+        last += "; cause: " + headline(each);
+        if (!each.remedy.empty()) last += ": " + printable(each.remedy);
+    }
+    for (const environment::difference* each : other_changes(what)) last += "; changed: " + describe(*each);
     for (const std::string& step : next_steps(what)) last += "; " + step;
     detail::annotate(out, "notice", "plumbline", last);
 }

@@ -82,7 +82,7 @@ inline void write_case(std::ostream& out, const std::string& suite, const std::s
     }
 }
 
-[[nodiscard]] inline std::string message_of(const compare::finding& each) {
+[[nodiscard]] inline std::string message_of(const compare::comparison& in, const compare::finding& each) {
     std::string text = compare::to_string(each.outcome);
     const auto add = [&text](const std::string& more) {
         if (!more.empty()) text += "; " + more;
@@ -91,6 +91,7 @@ inline void write_case(std::ostream& out, const std::string& suite, const std::s
     add(change(each, true));
     add(implementation_change(each));
     for (const std::string& detail : details(each)) add(detail);
+    if (const std::string cause = cause_of(in, each); !cause.empty()) add("cause: " + cause);
     return text;
 }
 
@@ -121,12 +122,20 @@ inline void write_junit(std::ostream& out, const compare::comparison& what, cons
     for (const compare::finding& each : what.findings) {
         const std::string suite = "plumbline." + each.id.substr(0, each.id.find('/'));
         detail::write_case(out, suite, title(each), detail::state_of(each), compare::to_string(each.outcome),
-                           detail::message_of(each));
+                           detail::message_of(what, each));
     }
     out << "    <system-out>" << detail::escape_xml(summary(what));
     const std::string wide = machine_wide(what);
     if (!wide.empty()) out << "\nmachine-wide: " << detail::escape_xml(wide);
-    for (const environment::difference* each : candidate_causes(what)) {
+    for (const compare::cause& each : what.why.causes) {
+        out << "\ncause: " << detail::escape_xml(headline(each));
+        for (const std::string& detail : details(each)) out << "\n  " << detail::escape_xml(detail);
+    }
+    for (const compare::cause& each : what.why.set_aside) {
+        out << "\nnot blamed: " << detail::escape_xml(not_blamed(each));
+    }
+    if (!what.why.canary_text.empty()) out << "\ncanary: " << detail::escape_xml(what.why.canary_text);
+    for (const environment::difference* each : other_changes(what)) {
         out << "\nchanged: " << detail::escape_xml(describe(*each));
     }
     for (const std::string& step : next_steps(what)) out << "\nnext: " << detail::escape_xml(step);

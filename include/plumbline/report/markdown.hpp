@@ -68,6 +68,7 @@ public:
             if (!text.empty()) put("- **" + escape_markdown(shortened(text, 400)) + "**\n");
         }
         put("\n");
+        put(causes());
         // What follows the tables is written first, so that its size is known.
         const std::string tail = environment() + notes() + steps();
         reserved_ = tail.size();
@@ -134,10 +135,29 @@ private:
                escape_markdown(shortened(remarks, 400)) + " |\n";
     }
 
+    [[nodiscard]] std::string causes() const {
+        constexpr std::size_t most = 8;
+        const compare::explanation& why = what_.why;
+        std::string text;
+        for (std::size_t i = 0; i < why.causes.size() && i < most; ++i) {
+            text += "- **" + escape_markdown(shortened(headline(why.causes[i]), 300)) + "**\n";
+            for (const std::string& detail : details(why.causes[i])) {
+                text += "  - " + escape_markdown(shortened(detail, 400)) + '\n';
+            }
+        }
+        if (why.causes.size() > most) text += "- " + counted(why.causes.size() - most, "more cause") + '\n';
+        for (std::size_t i = 0; i < why.set_aside.size() && i < most; ++i) {
+            text += "- not blamed: " + escape_markdown(shortened(not_blamed(why.set_aside[i]), 300)) + '\n';
+        }
+        if (!why.canary_text.empty()) text += "- " + escape_markdown(shortened(why.canary_text, 300)) + '\n';
+        return text.empty() ? text : "Why:\n\n" + text + '\n';
+    }
+
     [[nodiscard]] std::string environment() const {
-        const auto causes = candidate_causes(what_);
+        const auto causes = other_changes(what_);
         if (causes.empty()) return {};
-        std::string text = "What differs in the environment:\n\n| | base | new |\n|---|---|---|\n";
+        std::string text = std::string("What ") + (what_.why.empty() ? "" : "else ") +
+                           "differs in the environment:\n\n| | base | new |\n|---|---|---|\n";
         constexpr std::size_t most = 40;
         for (std::size_t i = 0; i < causes.size() && i < most; ++i) {
             text += "| " + escape_markdown(shortened(causes[i]->name, 100)) + " | " +

@@ -11,6 +11,7 @@
 
 #include "plumbline/compare/comparison.hpp"
 #include "plumbline/compare/implementation.hpp"
+#include "plumbline/report/causes.hpp"
 #include "plumbline/report/format.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -227,12 +228,6 @@ namespace detail {
     return causes;
 }
 
-/// "cudnn.version  9.19.0 -> 9.20.0".
-[[nodiscard]] inline std::string describe(const environment::difference& from) {
-    return printable(from.name) + "  " + printable(environment::describe(from.from)) + " -> " +
-           printable(environment::describe(from.to));
-}
-
 /// What to do next, most urgent first.
 [[nodiscard]] inline std::vector<std::string> next_steps(const compare::comparison& from) {
     using compare::verdict;
@@ -240,7 +235,13 @@ namespace detail {
     const auto any = [&](auto test) { return std::any_of(from.findings.begin(), from.findings.end(), test); };
     const bool red_regression =
         any([](const compare::finding& f) { return f.outcome == verdict::regressed && is_red(f); });
-    if (red_regression || machine_slower(from)) {
+    if (!from.why.empty()) {
+        if (!from.why.conclusion.empty()) steps.push_back(printable(from.why.conclusion));
+        const bool provable = std::any_of(from.why.causes.begin(), from.why.causes.end(), [](const compare::cause& c) {
+            return !c.tried && c.how_sure != compare::strength::confirmed && !compare::settable(c).empty();
+        });
+        if (provable) steps.push_back("to prove a cause: bench --compare=BASE --confirm");
+    } else if (red_regression || machine_slower(from)) {
         if (candidate_causes(from).empty()) {
             steps.push_back("nothing recorded changed: suspect the machine; run the suite on a sibling, then "
                             "bench-compare --siblings DIR NEW");

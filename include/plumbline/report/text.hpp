@@ -35,6 +35,7 @@ public:
             line(what_.board->red ? "BOARD" : "board", boards(what_), what_.board->red ? &palette::red : nullptr);
         }
         write_findings();
+        write_causes();
         write_environment();
         for (const std::string& note : what_.notes) line("note", printable(note));
         for (const std::string& step : next_steps(what_)) line("next", step);
@@ -135,9 +136,21 @@ private:
         return open ? colours_.yellow(label) : label;
     }
 
+    void write_causes() {
+        const compare::explanation& why = what_.why;
+        constexpr std::size_t indent = label_width + 2;
+        for (const compare::cause& each : why.causes) {
+            const bool sure = each.how_sure != compare::strength::associated;
+            line("cause", headline(each), sure ? &palette::bold : nullptr);
+            for (const std::string& detail : details(each)) paragraph(std::string(indent, ' '), indent, detail);
+        }
+        for (const compare::cause& each : why.set_aside) line("not blamed", not_blamed(each));
+        if (!why.canary_text.empty()) line("canary", printable(why.canary_text));
+    }
+
     void write_environment() {
         std::size_t shown_state = 0, hidden_state = 0, became = 0;
-        for (const environment::difference* each : candidate_causes(what_)) {
+        for (const environment::difference* each : other_changes(what_)) {
             const bool identity = each->kind == result::attribute_class::identity;
             line(identity ? "hardware" : "changed", describe(*each));
         }
@@ -166,8 +179,8 @@ private:
 } // namespace detail
 
 /// Writes the comparison for people: worst first, each class counted, inconclusive never as a pass, the smallest
-/// detectable change beside each equivalent and inconclusive finding, then what differs in the environment, what to do
-/// next, and one line with the counts and the exit code.
+/// detectable change beside each equivalent and inconclusive finding, then the causes with what was seen of them, what
+/// else differs in the environment, what to do next, and one line with the counts and the exit code.
 inline void write_text(std::ostream& out, const compare::comparison& what, const options& how = {}) {
     detail::text_writer(out, what, how).write();
 }

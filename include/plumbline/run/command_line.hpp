@@ -31,7 +31,7 @@ struct raw_options {
     std::string baseline, compare, check, control, device = "0", format = "text";
     std::string google_filter, google_list, google_format, google_out_format = "json";
     std::string predict, planted, data, completion, replay;
-    bool confirm = false, fingerprint = false, self_test = false, list = false, version = false;
+    bool fingerprint = false, self_test = false, list = false, version = false;
     std::size_t sessions = 0;
     double time_budget_s = 0;
     std::vector<std::string> labels;
@@ -51,7 +51,7 @@ inline constexpr const char* help_epilogue =
     "With bench-compare two files are compared anywhere, and --accept takes a wanted change into a baseline.\n"
     "PLUMBLINE_WATCHDOG_SECONDS: how long a session may be silent before it is stopped (default 120).";
 
-inline void add_actions(CLI::App& app, raw_options& raw) {
+inline void add_actions(CLI::App& app, options& asked, raw_options& raw) {
     const auto optional_file = [&](const char* name, std::string& into, const char* text, const char* value) {
         app.add_option(name, into, text)->expected(0, 1)->option_text(value)->group("What to do");
     };
@@ -73,7 +73,8 @@ inline void add_actions(CLI::App& app, raw_options& raw) {
         ->option_text("=bash|zsh")
         ->group("What to do");
     app.add_flag("--version", raw.version, "the version")->group("What to do");
-    app.add_flag("--confirm", raw.confirm)->group("");
+    app.add_flag("--confirm", asked.confirm, "with --compare: set the causes back and forth to prove them")
+        ->group("What to do");
     app.add_option("--predict", raw.predict)->expected(0, 1)->group("");
 }
 
@@ -118,6 +119,9 @@ inline void add_outputs(CLI::App& app, options& into, raw_options& raw) {
         ->option_text("=text|json|markdown|junit|github")
         ->group("Output");
     app.add_option("--policy", into.policy, "margins, classes and accepted changes of a comparison (JSON)")
+        ->option_text("=FILE")
+        ->group("Output");
+    app.add_option("--knowledge", into.knowledge, "what your own settings can do to which benchmarks (JSON)")
         ->option_text("=FILE")
         ->group("Output");
     app.add_flag("--strict", into.strict, "inconclusive counts (exit 5)")->group("Output");
@@ -260,9 +264,10 @@ inline std::filesystem::path parsed_data(const std::string& text) {
 /// Checks the options against each other.
 inline void check_together(const CLI::App& app, const options& o, const raw_options& raw) {
     const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
-    if (raw.confirm || given("--predict")) {
-        throw usage_error(std::string(raw.confirm ? "--confirm" : "--predict") +
-                          " is not in this version; run without it");
+    if (given("--predict")) throw usage_error("--predict is not in this version; run without it");
+    if (o.confirm && o.what != action::compare) throw usage_error("--confirm belongs to --compare; add --compare=FILE");
+    if (!o.knowledge.empty() && o.what != action::compare && o.what != action::control) {
+        throw usage_error("--knowledge belongs to --compare and --control; leave it out here");
     }
     if (o.append && o.replace) throw usage_error("--append and --replace cannot be combined; choose one of them");
     if (o.replace && o.reason.empty()) {
@@ -318,7 +323,7 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     app.get_help_ptr()->description("this text")->group("What to do");
     app.option_defaults()->group("How");
     app.footer(detail::help_epilogue);
-    detail::add_actions(app, raw);
+    detail::add_actions(app, into, raw);
     detail::add_choices(app, into, raw);
     detail::add_outputs(app, into, raw);
     try {

@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/compare/explain.hpp"
 #include "plumbline/compare/replay.hpp"
+#include "plumbline/json/knowledge.hpp"
 #include "plumbline/json/policy.hpp"
 #include "plumbline/report/comparison.hpp"
+#include "plumbline/run/confirm.hpp"
 #include "plumbline/run/measure_command.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -105,6 +108,7 @@ namespace detail {
     const result::baseline base = json::load(base_path);
     require_comparable(in, base, base_path.string());
     const compare::policy rules = policy_of(in);
+    const std::vector<compare::knowledge> known = json::knowledge_with(in.how.knowledge);
     measure_plan plan;
     plan.what = select(ids_of(base), base.selected.suite, in.how.filter);
     plan.target = run_target(in, device);
@@ -118,10 +122,14 @@ namespace detail {
     if (run.signal) return say_interrupted(in, *run.signal, plan.target);
     json::save(plan.target, run.made);
     remove_leftovers(plan.target);
-    const compare::comparison found = detail::compare_replayed(in, base, run.made, recorded, rules);
+    compare::comparison found = detail::compare_replayed(in, base, run.made, recorded, rules);
+    found.why = compare::explain(found, base, run.made, rules, known);
+    const std::optional<int> stopped =
+        in.how.confirm ? confirm(in, device, run.made, found, plan.target) : std::optional<int>();
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
     note_finished(in, device, plan.target, run.made);
     in.remarks.note("this run is kept as " + plan.target.string());
+    if (stopped) return *stopped == SIGINT ? exit_code::interrupted : exit_code::terminated;
     return worse(found.exit, sessions_code(run.made)); // results are judged by the policy alone
 }
 
@@ -151,6 +159,7 @@ namespace detail {
 [[nodiscard]] inline exit_code control_command(const context& in, const target_device& device) {
     const std::filesystem::path other = detail::control_program(in.how.file);
     const compare::policy rules = policy_of(in);
+    const std::vector<compare::knowledge> known = json::knowledge_with(in.how.knowledge);
     measure_plan plan;
     plan.what = choose_benchmarks(in, "standard");
     plan.target = run_target(in, device);
@@ -177,7 +186,8 @@ namespace detail {
         json::save(each.target, each.made);
         remove_leftovers(each.target);
     }
-    const compare::comparison found = compare::compare(sides[0].made, sides[1].made, rules);
+    compare::comparison found = compare::compare(sides[0].made, sides[1].made, rules);
+    found.why = compare::explain(found, sides[0].made, sides[1].made, rules, known);
     write_report(in, comparison_report(in, found, rules, {other.string(), sides[0].made},
                                        {plan.target.string(), sides[1].made}));
     in.remarks.note("kept as " + plan.target.string() + " and " + control.target.string());

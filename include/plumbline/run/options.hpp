@@ -68,11 +68,13 @@ struct options {
     bool quiet = false;
     bool resume = false;
     bool force = false;
-    std::string reason;           ///< of --replace
-    std::filesystem::path policy; ///< of a comparison; empty: the defaults
-    scalar_map labels;            ///< --label KEY=VALUE
-    std::string help;             ///< text to print with action::help
-    child_options child;          ///< with action::session
+    std::string reason;              ///< of --replace
+    std::filesystem::path policy;    ///< of a comparison; empty: the defaults
+    std::filesystem::path knowledge; ///< what the user knows of settings; empty: what is built in alone
+    bool confirm = false;            ///< --compare: set causes back and forth
+    scalar_map labels;               ///< --label KEY=VALUE
+    std::string help;                ///< text to print with action::help
+    child_options child;             ///< with action::session
 };
 
 } // namespace run

@@ -7,7 +7,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +17,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/types.h>
@@ -92,6 +95,57 @@ private:
     std::optional<int> first_;
 };
 
+/// What a child process gets another way than its parent has it.
+struct child_setting {
+    std::map<std::string, std::optional<std::string>> variables; ///< environment variables; empty: not set at all
+    std::optional<std::string> processors;                       ///< CPU affinity as the kernel writes it: "0-3,8"
+
+    [[nodiscard]] bool empty() const noexcept { return variables.empty() && !processors; }
+};
+
+namespace detail {
+
+/// A list of processors as the kernel writes it, "0-3,8"; usage_error for anything else, or beyond CPU_SETSIZE.
+[[nodiscard]] inline cpu_set_t parse_processors(const std::string& list) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    const char* at = list.c_str();
+    const auto number = [&]() -> unsigned long {
+        char* end = nullptr;
+        const unsigned long value = std::strtoul(at, &end, 10);
+        const bool digits = *at >= '0' && *at <= '9';
+        if (!digits || value >= CPU_SETSIZE) throw usage_error("'" + list + "' is no list of processors such as 0-3,8");
+        at = end;
+        return value;
+    };
+    for (;;) {
+        const unsigned long first = number();
+        unsigned long last = first;
+        if (*at == '-') {
+            ++at;
+            last = number();
+        }
+        for (unsigned long cpu = first; cpu <= last; ++cpu) CPU_SET(cpu, &set);
+        if (*at == '\0') return set;
+        if (*at++ != ',') throw usage_error("'" + list + "' is no list of processors such as 0-3,8");
+    }
+}
+
+/// The environment block of this process with a setting's variables in their place.
+[[nodiscard]] inline std::vector<std::string> environment_block(const child_setting& how) {
+    std::vector<std::string> block;
+    for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
+        const std::string entry = *at;
+        if (how.variables.count(entry.substr(0, entry.find('='))) == 0) block.push_back(entry);
+    }
+    for (const auto& [name, value] : how.variables) {
+        if (value) block.push_back(name + '=' + *value);
+    }
+    return block;
+}
+
+} // namespace detail
+
 /// How a process ended, in words: "exit code 3", "signal 11 (Segmentation fault)".
 [[nodiscard]] inline std::string describe_wait_status(int status) {
     if (WIFSIGNALED(status)) {
@@ -108,8 +162,9 @@ class child_process {
 public:
     /// Starts `program` with `arguments` (the first is its name). "{fd}" in an argument becomes the number of the
     /// descriptor to write lines to. Throws plumbline::error when no process can be made; a program that cannot be
-    /// executed says so as a line "error ...".
-    child_process(const std::string& program, std::vector<std::string> arguments, const sigset_t& mask) {
+    /// executed, or a setting that cannot be given to it, says so as a line "error ...".
+    child_process(const std::string& program, std::vector<std::string> arguments, const sigset_t& mask,
+                  const child_setting& how = {}) {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_system("cannot make a pipe");
         lines_ = descriptor(ends[0]);
@@ -123,11 +178,17 @@ public:
         std::vector<char*> argv;
         for (std::string& argument : arguments) argv.push_back(argument.data());
         argv.push_back(nullptr);
-        const std::string failure = "error 6 cannot start " + program + ": check that it exists and is executable\n";
-        const pid_t parent = ::getpid();
+        std::vector<std::string> block = detail::environment_block(how);
+        std::vector<char*> variables;
+        for (std::string& entry : block) variables.push_back(entry.data());
+        variables.push_back(nullptr);
+        start_arguments start{program.c_str(), argv.data(), variables.data(), ends[1], ::getpid(), &mask, {}, {}, {}};
+        if (how.processors) start.processors = detail::parse_processors(*how.processors);
+        start.refused = "error 6 this process may not use the processors " + how.processors.value_or("") + '\n';
+        start.failed = "error 6 cannot start " + program + ": check that it exists and is executable\n";
         pid_ = ::fork();
         if (pid_ < 0) throw_system("cannot start a session process");
-        if (pid_ == 0) start_child(program.c_str(), argv.data(), ends[1], parent, mask, failure);
+        if (pid_ == 0) start_child(start);
     }
     child_process(const child_process&) = delete;
     child_process& operator=(const child_process&) = delete;
@@ -190,15 +251,29 @@ private:
         throw error(std::string(what) + ": " + std::strerror(errno), exit_code::precondition);
     }
 
-    [[noreturn]] static void start_child(const char* program, char* const* argv, int line_fd, pid_t parent,
-                                         const sigset_t& mask, const std::string& failure) noexcept {
+    /// All that the child needs, made before the fork.
+    struct start_arguments {
+        const char* program;
+        char* const* argv;
+        char* const* variables;
+        int line_fd;
+        pid_t parent;
+        const sigset_t* mask;
+        std::optional<cpu_set_t> processors;
+        std::string refused; ///< said when the processors cannot be had
+        std::string failed;  ///< said when the program cannot be executed
+    };
+
+    [[noreturn]] static void start_child(const start_arguments& how) noexcept {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (::getppid() != parent) ::_exit(127); // the parent died before the line above
+        if (::getppid() != how.parent) ::_exit(127); // the parent died before the line above
         ::dup2(STDERR_FILENO, STDOUT_FILENO);
-        ::fcntl(line_fd, F_SETFD, 0); // this one descriptor stays open in the new program
-        ::sigprocmask(SIG_SETMASK, &mask, nullptr);
-        ::execv(program, argv);
-        [[maybe_unused]] const ssize_t ignored = ::write(line_fd, failure.data(), failure.size());
+        ::fcntl(how.line_fd, F_SETFD, 0); // this one descriptor stays open in the new program
+        ::sigprocmask(SIG_SETMASK, how.mask, nullptr);
+        const bool refused = how.processors && ::sched_setaffinity(0, sizeof *how.processors, &*how.processors) != 0;
+        if (!refused) ::execve(how.program, how.argv, how.variables);
+        const std::string& problem = refused ? how.refused : how.failed;
+        [[maybe_unused]] const ssize_t ignored = ::write(how.line_fd, problem.data(), problem.size());
         ::_exit(127);
     }
 

@@ -35,6 +35,7 @@ struct launcher {
     std::string inspect;               ///< see child_options::inspect
     std::optional<double> planted;     ///< see child_options::planted
     std::filesystem::path data;        ///< see options::data
+    child_setting setting;             ///< what the child gets another way than this process has it
     std::chrono::seconds silence{120}; ///< a child that says nothing for so long is stopped
 };
 
@@ -184,7 +185,7 @@ private:
     json::save(files.plan, plan);
     session_end end;
     {
-        child_process child(how.program, detail::session_arguments(how, files), signals.mask_before());
+        child_process child(how.program, detail::session_arguments(how, files), signals.mask_before(), how.setting);
         detail::session_follower(child, signals, how.silence, tell).follow(end);
     }
     try {
