@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <sched.h>
 #include <unistd.h>
 
 #include "plumbline/core/error.hpp"
@@ -98,7 +99,7 @@ public:
         if (p.what == "throw") throw plumbline::error("this benchmark throws");
         if (p.what == "unsupported") throw plumbline::unsupported_error("this machine cannot do it");
         const char* factor = std::getenv("FAKE_FACTOR");
-        ns_ = (1000.0 + 10 * p.number) * (factor != nullptr ? std::atof(factor) : 1) * b.slowness();
+        ns_ = (1000.0 + 10 * p.number) * (factor != nullptr ? std::atof(factor) : 1) * b.slowness() * setting_factor();
     }
     void run(backend& b, std::size_t) const { b.work(ns_); }
     void verify(backend&) {
@@ -109,6 +110,17 @@ public:
     plumbline::result::evidence evidence(backend&) const { return {"fake/plan1", {}, {}}; }
 
 private:
+    /// What settings that a fingerprint records do to the time: a variable makes odd numbers three times as slow, and
+    /// "cpus" is shared out over the processors this process may use.
+    [[nodiscard]] double setting_factor() const {
+        const char* locking = std::getenv("HDF5_USE_FILE_LOCKING");
+        if (params_.what == "work" && params_.number % 2 == 1 && locking != nullptr && *locking == 'T') return 3;
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        if (params_.what != "cpus" || ::sched_getaffinity(0, sizeof mine, &mine) != 0) return 1;
+        return 16.0 / CPU_COUNT(&mine);
+    }
+
     /// Tests ask how often outputs were verified against the reference.
     static void count_verification() {
         if (const char* file = std::getenv("FAKE_VERIFICATIONS")) std::ofstream(file, std::ios::app) << "x";
@@ -121,7 +133,7 @@ private:
 inline plumbline::measure::benchmark<backend> make(const std::string& id) {
     const std::size_t second = id.find('/', 5);
     const std::string what = second == std::string::npos ? "" : id.substr(5, second - 5);
-    for (const char* known : {"work", "slow", "hang", "die", "throw", "wrong", "unsupported"}) {
+    for (const char* known : {"work", "slow", "hang", "die", "throw", "wrong", "unsupported", "cpus"}) {
         if (what != known) continue;
         const params p{what, std::atoi(id.c_str() + second + 1)};
         if (describe(p).id == id) return plumbline::measure::make_benchmark<kernel, backend>(p);
