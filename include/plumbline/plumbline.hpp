@@ -148,6 +148,7 @@
 #include "plumbline/compare/observation.hpp"
 #include "plumbline/compare/outcome.hpp"
 #include "plumbline/compare/policy.hpp"
+#include "plumbline/compare/prediction.hpp"
 #include "plumbline/compare/replay.hpp"
 #include "plumbline/compare/siblings.hpp"
 #include "plumbline/compare/suspect.hpp"

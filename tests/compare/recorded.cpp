@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 
 #include "build.hpp"
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/compare/explain.hpp"
 
 namespace {
 
@@ -106,4 +108,82 @@ TEST_CASE("twenty sessions of one board: five against five others raise no alarm
     CHECK(alarms == 0);
     CHECK(equivalent >= 95 * pairs / 100);
     CHECK(detected >= 9 * draws / 10);
+}
+
+namespace {
+
+/// Sessions of one recorded side with their cycles and, for the canaries, the hash of their machine code: the even or
+/// the odd ones of the twenty. `factor` and `clock_factor` of a benchmark's time and of the clock's part in it.
+template <class Factors>
+result::baseline recorded_side(const json& benchmarks, std::size_t first, Factors&& factors) {
+    result::baseline made = build::baseline(10);
+    for (const auto& [id, one] : benchmarks.items()) {
+        const auto [factor, clock_factor] = factors(id);
+        values times;
+        for (std::size_t i = first; i < 20; i += 2) times.push_back(one["median_ns"][i].template get<double>() * factor);
+        auto& added = build::add(made, id, times, plumbline::benchmark_class::kernel, "ns");
+        for (std::size_t i = 0; i < times.size(); ++i) {
+            const double cycles = one["median_cycles"][first + 2 * i];
+            added.sessions[i].cycles = {cycles * factor / clock_factor};
+            if (id.rfind("probe/canary", 0) == 0) added.sessions[i].ran.parts["code_hash"] = std::string("frozen");
+            added.sessions[i].ran.implementation = "plan of " + id;
+        }
+    }
+    return made;
+}
+
+/// The causes of a comparison of recorded sessions: names and strengths.
+std::string causes_of(const result::baseline& base, const result::baseline& candidate) {
+    const auto why = compare::explain(compare::compare(base, candidate), base, candidate);
+    std::string text;
+    for (const auto& each : why.causes) text += each.name + " " + compare::to_string(each.how_sure) + "; ";
+    return text;
+}
+
+void change(result::baseline& base, result::baseline& candidate, const char* name, std::int64_t from, std::int64_t to) {
+    using plumbline::result::reading;
+    base.environment.attributes[name] = {result::attribute_class::config, 2, "test", reading::of(from)};
+    candidate.environment.attributes[name] = {result::attribute_class::config, 2, "test", reading::of(to)};
+}
+
+} // namespace
+
+TEST_CASE("recorded sessions: a slower node, a lower clock and a library are told apart") {
+    const json file = recorded("h200_sessions20.json");
+    const json& all = file["benchmarks"];
+    const auto unchanged = [](const std::string&) { return std::pair(1.0, 1.0); };
+    const result::baseline base = recorded_side(all, 0, unchanged);
+    result::baseline before = base;
+    SUBCASE("nothing happened, whatever changed") {
+        result::baseline after = recorded_side(all, 1, unchanged);
+        change(before, after, "cublaslt.version", 130100, 130200);
+        CHECK(causes_of(before, after).empty());
+    }
+    SUBCASE("the node is slower, the canary with it, and cuBLAS changed on that day") {
+        result::baseline after = recorded_side(all, 1, [](const std::string&) { return std::pair(1.06, 1.0); });
+        CHECK(causes_of(before, after) == "this machine consistent; ");
+        change(before, after, "cublaslt.version", 130100, 130200);
+        CHECK(causes_of(before, after) == "this machine consistent; ");
+    }
+    SUBCASE("the clock is lower in dense work, and cuBLAS changed on that day") {
+        result::baseline after = recorded_side(all, 1, [](const std::string& id) {
+            const bool dense = id.rfind("gemm", 0) == 0 || id == "probe/canary_mma";
+            return dense ? std::pair(1.08, 1.08) : std::pair(1.0, 1.0);
+        });
+        change(before, after, "cublaslt.version", 130100, 130200);
+        CHECK(causes_of(before, after) == "lower SM clock consistent; ");
+    }
+    SUBCASE("cuBLAS chose another algorithm, and the canaries stand") {
+        result::baseline after = recorded_side(all, 1, [](const std::string& id) {
+            return id.rfind("gemm/bf16", 0) == 0 ? std::pair(1.08, 1.0) : std::pair(1.0, 1.0);
+        });
+        change(before, after, "cublaslt.version", 130100, 130200);
+        change(before, after, "driver.version", 580, 581);
+        for (auto& r : after.results) {
+            for (auto& s : r.sessions) {
+                if (r.what.id.rfind("gemm/bf16", 0) == 0) s.ran.implementation = "another plan";
+            }
+        }
+        CHECK(causes_of(before, after) == "cuBLAS consistent; ");
+    }
 }

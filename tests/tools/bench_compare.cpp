@@ -108,7 +108,7 @@ TEST_CASE("exit code 1: a regression, in every format") {
     CHECK(text.code == 1);
     CHECK(text.out.find("REGRESSED     gemm/bf16/tn/m4096n4096k4096") != std::string::npos);
     CHECK(contains(text.out, "1 regressed, 1 equivalent; exit 1"));
-    CHECK(contains(text.out, "nothing recorded changed: suspect the machine"));
+    CHECK(contains(text.out, "nothing recorded changed: suspect the node"));
 
     const outcome as_json = run(folder, {"base.json", "new.json", "--format=json"});
     CHECK(as_json.code == 1);

@@ -17,6 +17,7 @@
 #include "plumbline/compare/comparison.hpp"
 #include "plumbline/compare/implementation.hpp"
 #include "plumbline/compare/observation.hpp"
+#include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/stats/descriptive.hpp"
 
@@ -190,8 +191,12 @@ inline void read_evidence(symptom& s) {
     if (before->implementation == "asynchronous" && after->implementation == "blocking") {
         s.seen[mechanism::launch_synchronous] = "launches wait for the work they start";
     }
-    const bool fell = lower_case(after->implementation).find("fallback") != std::string::npos &&
-                      lower_case(before->implementation).find("fallback") == std::string::npos;
+    const auto has_fallen = [&](const result::evidence& ran) {
+        const auto raised = result::alarms(s.candidate->what, ran);
+        return std::any_of(raised.begin(), raised.end(),
+                           [](const auto& a) { return a.code == result::alarm_code::fallback; });
+    };
+    const bool fell = has_fallen(*after) && !has_fallen(*before);
     if (fell) s.seen[mechanism::fallback_chosen] = changed;
     for (const auto& [name, old] : before->parts) {
         const auto at = after->parts.find(name);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <unistd.h>
@@ -14,6 +15,7 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/catalogue.hpp"
+#include "plumbline/cuda/cudnn/predict.hpp"
 #include "plumbline/cuda/datasheet.hpp"
 #include "plumbline/cuda/device.hpp"
 #include "plumbline/cuda/kernels.hpp"
@@ -30,6 +32,7 @@
 #include "plumbline/environment/nvidia/ordinal.hpp"
 #include "plumbline/loader/inputs.hpp"
 #include "plumbline/run/driver.hpp"
+#include "plumbline/workload/conv.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -106,6 +109,22 @@ inline void describe_gpu(plumbline::cuda::backend& on, result::device& into) {
     return made;
 }
 
+/// What the cuDNN of this process would run for a convolution on the device of a baseline.
+[[nodiscard]] inline result::evidence predict_convolution(const result::device& described, const std::string& id) {
+    const auto at = described.properties.find("cudnn.device");
+    const auto* json = at == described.properties.end() ? nullptr : std::get_if<std::string>(&at->second);
+    if (json == nullptr) {
+        throw environment_error("device", "the baseline does not hold cuDNN's description of its device (property "
+                                          "\"cudnn.device\"); measure it anew where cuDNN is 9.8 or newer");
+    }
+    return plumbline::cuda::cudnn::predict(*json, workload::conv::parse(id));
+}
+
+/// Convolutions whose plan is the library's own choice: what a search or a replay took says nothing about it.
+[[nodiscard]] inline bool is_predictable(const workload::description& what) {
+    return what.family == "conv" && workload::conv::parse(what.id).mode.plan == workload::plan_choice::heuristic;
+}
+
 /// Readings for checks that put work on the device.
 [[nodiscard]] inline scalar_map inspect_gpu(plumbline::cuda::backend& on, const environment::host& machine, bool full) {
     scalar_map read;
@@ -156,6 +175,8 @@ cuda(loader::input_choice inputs = loader::inputs_for) {
     };
     made.hooks = [](plumbline::cuda::backend&, const environment::host& machine) { return detail::watch_gpu(machine); };
     made.inspect = detail::inspect_gpu;
+    made.predicts = detail::is_predictable;
+    made.predict = detail::predict_convolution;
     return made;
 }
 

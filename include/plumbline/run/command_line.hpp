@@ -75,7 +75,10 @@ inline void add_actions(CLI::App& app, options& asked, raw_options& raw) {
     app.add_flag("--version", raw.version, "the version")->group("What to do");
     app.add_flag("--confirm", asked.confirm, "with --compare: set the causes back and forth to prove them")
         ->group("What to do");
-    app.add_option("--predict", raw.predict)->expected(0, 1)->group("");
+    app.add_option("--predict", raw.predict,
+                   "which convolutions of a baseline would run otherwise with the cuDNN here; needs no GPU")
+        ->option_text("=FILE")
+        ->group("What to do");
 }
 
 inline void add_choices(CLI::App& app, options& into, raw_options& raw) {
@@ -195,6 +198,7 @@ inline action chosen_action(const CLI::App& app, const options& into, const raw_
     if (given("--compare")) asked.emplace_back("--compare", action::compare);
     if (given("--control")) asked.emplace_back("--control", action::control);
     if (given("--check")) asked.emplace_back("--check", action::check);
+    if (given("--predict")) asked.emplace_back("--predict", action::predict);
     if (raw.fingerprint) asked.emplace_back("--fingerprint", action::fingerprint);
     if (raw.self_test) asked.emplace_back("--self-test", action::self_test);
     const bool google_list = given("--benchmark_list_tests") && raw.google_list != "false" && raw.google_list != "0";
@@ -264,7 +268,6 @@ inline std::filesystem::path parsed_data(const std::string& text) {
 /// Checks the options against each other.
 inline void check_together(const CLI::App& app, const options& o, const raw_options& raw) {
     const auto given = [&](const char* name) { return app.get_option(name)->count() > 0; };
-    if (given("--predict")) throw usage_error("--predict is not in this version; run without it");
     if (o.confirm && o.what != action::compare) throw usage_error("--confirm belongs to --compare; add --compare=FILE");
     if (!o.knowledge.empty() && o.what != action::compare && o.what != action::control) {
         throw usage_error("--knowledge belongs to --compare and --control; leave it out here");
@@ -355,7 +358,10 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
         detail::check_together(app, into, raw);
     }
     into.full_check = raw.check != "quick";
-    into.file = into.what == action::control ? raw.control : into.what == action::compare ? raw.compare : raw.baseline;
+    into.file = into.what == action::control   ? raw.control
+                : into.what == action::compare ? raw.compare
+                : into.what == action::predict ? raw.predict
+                                               : raw.baseline;
     if (!into.filter.empty()) detail::check_filter(into.filter.substr(into.filter[0] == '-' ? 1 : 0));
     into.device = detail::parsed_device(raw.device);
     if (app.get_option("--data")->count() > 0) into.data = detail::parsed_data(raw.data);

@@ -133,15 +133,20 @@ struct context {
     return how;
 }
 
-/// Writes what the program was asked for: to --output, else to standard output.
+/// Writes what the program was asked for: to --output, else to `standard`.
+inline void deliver(const options& how, std::ostream& standard, const std::string& text) {
+    if (how.output.empty()) {
+        standard << text << std::flush;
+        if (!standard) throw file_error("standard output", "cannot be written; name a file with --output");
+    } else {
+        json::write_atomically(how.output, text);
+    }
+}
+
+/// The same in a run, whose progress line makes room for it.
 inline void write_report(const context& in, const std::string& text) {
     in.remarks.clear();
-    if (in.how.output.empty()) {
-        in.output << text << std::flush;
-        if (!in.output) throw file_error("standard output", "cannot be written; name a file with --output");
-    } else {
-        json::write_atomically(in.how.output, text);
-    }
+    deliver(in.how, in.output, text);
 }
 
 /// Keeps other runs from writing the same file while this one does. The lock is a file FILE.tmp.lock; one that a

@@ -82,6 +82,14 @@ struct backend_entry {
     /// too. It may hang: it runs last in a child under the watchdog. May be empty.
     std::function<scalar_map(B&, const environment::host& machine, bool full)> inspect;
 
+    /// Whether `predict` can say anything about a benchmark of this family and kind. May be empty: about none.
+    std::function<bool(const workload::description&)> predicts;
+
+    /// What this process's libraries would run for a benchmark on a device that a baseline describes, without that
+    /// device: called in the parent. unsupported_error when they would not run it, environment_error when the device
+    /// is not described. May be empty.
+    std::function<result::evidence(const result::device& described, const std::string& id)> predict;
+
     /// What the engine calls between benchmarks (telemetry, foreign load). May be empty.
     std::function<measure::hooks(B&, const environment::host& machine)> hooks;
 };
@@ -127,7 +135,9 @@ struct driver {
     std::function<start_report(int device)> start;
     std::function<result::device(const environment::host&, int device)> identify;
     std::function<std::vector<int>(const environment::host&)> devices;
-    std::function<environment::host(int device)> machine; ///< empty: environment::this_machine
+    std::function<environment::host(int device)> machine;       ///< empty: environment::this_machine
+    std::function<bool(const workload::description&)> predicts; ///< empty with predict
+    std::function<result::evidence(const result::device& described, const std::string&)> predict; ///< may be empty
 };
 
 namespace detail {
@@ -232,6 +242,8 @@ template <measure::backend B>
     made.name = entry.name;
     made.identify = entry.identify;
     made.machine = entry.machine;
+    made.predicts = entry.predicts;
+    made.predict = entry.predict;
     made.devices = entry.devices ? entry.devices : [](const environment::host&) { return std::vector<int>{0}; };
     made.start = entry.start ? entry.start : [](int) { return start_report{}; };
     made.find = [families = entry.families, name = entry.name](const std::filesystem::path& data) -> finder {

@@ -24,6 +24,7 @@ enum class action {
     check,       ///< the environment check alone
     fingerprint, ///< the fingerprint as JSON
     self_test,   ///< A/A and planted slowdowns
+    predict,     ///< what the libraries here would run for a baseline, without its device
     list,        ///< benchmark ids, one a line
     help,        ///< text() is all there is to do
     session,     ///< hidden: this process is the child that runs one session
@@ -46,7 +47,8 @@ struct child_options {
 /// The command line, checked for everything that can be known without looking at the machine.
 struct options {
     action what = action::measure;
-    std::filesystem::path file; ///< of --baseline=, --compare= or --control=; empty: found by the naming rule
+    std::filesystem::path
+        file; ///< of --baseline=, --compare=, --control= or --predict=; empty: found by the naming rule
     std::vector<double> planted{0.01, 0.02, 0.05}; ///< slowdowns that --self-test plants, as shares
     bool full_check = false;                       ///< --check=full
     std::string suite;  ///< "quick", "standard", "full" or a file; empty: the default of the action

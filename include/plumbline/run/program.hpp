@@ -21,6 +21,7 @@
 #include "plumbline/run/context.hpp"
 #include "plumbline/run/device_siblings.hpp"
 #include "plumbline/run/measure_command.hpp"
+#include "plumbline/run/predict_command.hpp"
 #include "plumbline/run/self_test.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -119,6 +120,7 @@ namespace detail {
             return 0;
         }
         if (how.what == action::session) return static_cast<int>(run_session_child(drivers, how));
+        if (how.what == action::predict) return static_cast<int>(predict_command(settings, drivers, how));
         return static_cast<int>(run_checked(settings, drivers, how));
     } catch (const error& e) {
         settings.remarks << settings.name << ": error: " << e.what() << std::endl;
