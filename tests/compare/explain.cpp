@@ -145,6 +145,28 @@ TEST_CASE("LD_LIBRARY_PATH is what brought a library in, and no suspect beside i
     CHECK(why.causes[0].through->name == "env.LD_LIBRARY_PATH");
 }
 
+TEST_CASE("LD_LIBRARY_PATH that brought nothing in is not suspected") {
+    pair p;
+    p.gpu_suite().variable("LD_LIBRARY_PATH", "/old", "/new").slow("conv/*", 1.3);
+    CHECK(p.explained().causes.empty());
+    p.base.environment.attributes.erase("process.libraries_captured"); // then nobody knows what it brought
+    CHECK(build::names(p.explained()) == "env.LD_LIBRARY_PATH associated");
+}
+
+TEST_CASE("a board that is slower than its siblings are is a cause, although its factor is taken out of the effects") {
+    pair p;
+    p.gpu_suite().change("gpu.board", "a"s, "b"s);
+    for (auto& s : p.candidate.sessions) s.when.board = "another";
+    for (const char* id : {"probe/canary_mma", "gemm/*", "conv/*"}) p.slow(id, 1.06);
+    const auto found = p.compared();
+    REQUIRE(found.board);
+    CHECK(found.board->red);
+    const auto why = compare::explain(found, p.base, p.candidate);
+    REQUIRE_FALSE(why.causes.empty());
+    CHECK(why.causes[0].name == "slower board");
+    CHECK(why.causes[0].changes.front().name == "gpu.board");
+}
+
 TEST_CASE("work of somebody else on the device is named where it spoilt the results") {
     pair p;
     p.gpu_suite().innocent().state("gpu.processes", 0, 1).change("cudnn.version", 91400, 91900, 2);

@@ -270,6 +270,23 @@ inline void settle_strengths(std::vector<weighed>& all) {
     return made;
 }
 
+/// A board that computes slower than boards of its model do: its factor is taken out of the effects, so no verdict
+/// shows it.
+[[nodiscard]] inline cause red_board(const comparison& from) {
+    cause made;
+    made.name = "slower board";
+    made.how_sure = strength::consistent;
+    for (const environment::difference& each : from.environment) {
+        if (each.changed() && each.name == "gpu.board") made.changes.push_back(each);
+    }
+    made.signs = {{mechanism::canary_slower, from.board->canary + " " + percent_text(from.board->shift), 0}};
+    made.effect = "it computes slower than boards of one model differ";
+    made.remedy = "run the suite on at least two siblings: bench-compare --siblings DIR NEW";
+    made.experiment = "run the suite here again after a reset of the GPU, and on a sibling";
+    made.sources = {"NVIDIA/TensorRT-LLM#16623"};
+    return made;
+}
+
 /// The better-founded suspect that accounts for all that `one` could; null when there is none.
 [[nodiscard]] inline const weighed* overshadowed_by(const weighed& one, const std::vector<weighed>& all) {
     if (one.how_sure != strength::associated) return nullptr;
@@ -316,11 +333,13 @@ inline void settle_strengths(std::vector<weighed>& all) {
     const detail::canaries canary = detail::read_canaries(from, base, candidate);
     const auto symptoms = detail::find_symptoms(from, base, candidate, canary, rules);
     made.canary = canary.state;
+    if (from.board && from.board->red) made.causes.push_back(detail::red_board(from));
     if (symptoms.empty()) return made;
     made.canary_text = canary.text;
     const detail::signs_seen machine = detail::read_machine(from.environment, canary);
     std::vector<detail::weighed> all;
-    for (auto& who : detail::find_suspects(from.environment, table, base.device.backend, machine)) {
+    const bool libraries = detail::lists_libraries(base.environment) && detail::lists_libraries(candidate.environment);
+    for (auto& who : detail::find_suspects(from.environment, table, base.device.backend, machine, libraries)) {
         all.push_back(detail::weigh(std::move(who), symptoms, from, machine));
     }
     for (const knowledge& known : detail::unrecorded_knowledge()) {

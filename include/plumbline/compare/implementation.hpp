@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "plumbline/version.hpp"
+#include "plumbline/result/result.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -52,6 +52,17 @@ namespace detail {
     const std::string before = detail::join_middle(a, head, tail);
     const std::string after = detail::join_middle(b, head, tail);
     return (before.empty() ? "(none)" : before) + " -> " + (after.empty() ? "(none)" : after);
+}
+
+/// The evidence that most sessions of a result have, of the first of them; null for a result without sessions.
+[[nodiscard]] inline const result::evidence* usual_evidence(const result::result& of) {
+    const auto votes = [&](const result::session_result& one) {
+        return std::count_if(of.sessions.begin(), of.sessions.end(),
+                             [&](const auto& each) { return each.ran.implementation == one.ran.implementation; });
+    };
+    const auto most = std::max_element(of.sessions.begin(), of.sessions.end(),
+                                       [&](const auto& a, const auto& b) { return votes(a) < votes(b); });
+    return most == of.sessions.end() ? nullptr : &most->ran;
 }
 
 /// How modern the instruction set is that an implementation of oneDNN names ("brg:avx512_core_bf16"): 0 for one that

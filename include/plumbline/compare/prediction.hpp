@@ -63,18 +63,6 @@ struct prediction {
 
 namespace detail {
 
-/// The evidence that most sessions of a result have.
-[[nodiscard]] inline const result::evidence& usual_evidence(const result::result& of) {
-    const auto votes = [&](const std::string& name) {
-        return std::count_if(of.sessions.begin(), of.sessions.end(),
-                             [&](const auto& s) { return s.ran.implementation == name; });
-    };
-    const auto most = std::max_element(of.sessions.begin(), of.sessions.end(), [&](const auto& a, const auto& b) {
-        return votes(a.ran.implementation) < votes(b.ran.implementation);
-    });
-    return most->ran;
-}
-
 [[nodiscard]] inline std::string version_of(const result::evidence& ran) {
     const auto at = ran.parts.find("cudnn_version");
     return at == ran.parts.end() ? std::string() : plumbline::to_string(at->second);
@@ -105,7 +93,7 @@ new_alarms(const workload::description& what, const result::evidence& before, co
     for (const result::result& each : base.results) {
         const bool measured = each.status == result::result_status::ok && !each.sessions.empty();
         if (!measured || each.what.metric != "time" || !chosen(each)) continue;
-        const result::evidence& before = detail::usual_evidence(each);
+        const result::evidence& before = *usual_evidence(each);
         if (before.implementation.empty()) continue;
         predicted_result one{each.what.id, foretold::same, before.implementation, {}, {}};
         if (made.version_before.empty()) made.version_before = detail::version_of(before);

@@ -135,26 +135,25 @@ struct suspect {
     return nullptr;
 }
 
-/// The dynamic loader's settings, which change nothing but which library is loaded.
-[[nodiscard]] inline bool is_loader_setting(const std::string& attribute) {
-    return attribute == "env.LD_LIBRARY_PATH" || attribute == "env.LD_PRELOAD";
+/// Whether the list of mapped libraries was taken in an environment.
+[[nodiscard]] inline bool lists_libraries(const result::fingerprint& environment) {
+    const result::attribute* captured = environment.find("process.libraries_captured");
+    return captured != nullptr && captured->read.known();
 }
 
-/// Everything that changed and is known or unknown to matter, by component. A changed LD_LIBRARY_PATH is no suspect
-/// of its own where the loaded libraries are known: it is what brought another library in.
+/// Everything that changed and is known or unknown to matter, by component. With `libraries_known` a changed
+/// LD_LIBRARY_PATH is no suspect of its own: it does nothing but bring another library in, which is then seen.
 [[nodiscard]] inline std::vector<suspect> find_suspects(const std::vector<environment::difference>& changes,
                                                         const std::vector<knowledge>& table, const std::string& backend,
-                                                        const signs_seen& machine) {
+                                                        const signs_seen& machine, bool libraries_known) {
     std::vector<suspect> found;
     std::optional<environment::difference> loader;
-    bool libraries_known = false;
     for (const environment::difference& d : changes) {
-        libraries_known = libraries_known || (d.changed() && d.name.rfind("lib.", 0) == 0);
-        if (d.changed() && is_loader_setting(d.name)) loader = d;
+        if (d.changed() && d.name == "env.LD_LIBRARY_PATH") loader = d;
     }
     for (const environment::difference& d : changes) {
         if (!d.changed() || d.kind == result::attribute_class::identity) continue;
-        if (is_loader_setting(d.name) && libraries_known) continue;
+        if (d.name == "env.LD_LIBRARY_PATH" && libraries_known) continue;
         const knowledge* known = find_knowledge(table, d.name, backend);
         if (known == nullptr || !counts(d, *known)) continue;
         // State differs at every reading: only what the table names is worth a suspicion.

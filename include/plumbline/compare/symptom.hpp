@@ -76,26 +76,14 @@ struct canaries {
     return nullptr;
 }
 
-/// The hash of the machine code that a result's sessions ran; empty when unknown or not always the same.
-[[nodiscard]] inline std::string code_hash(const result::result& of) {
-    std::string hash;
-    for (const result::session_result& each : of.sessions) {
-        const auto at = each.ran.parts.find("code_hash");
-        const std::string text = at == each.ran.parts.end() ? std::string() : plumbline::to_string(at->second);
-        if (text.empty() || (!hash.empty() && text != hash)) return {};
-        hash = text;
-    }
-    return hash;
-}
-
 /// Reads one canary: how much slower it is, or nothing when it cannot be used, in which case `into` learns why.
 [[nodiscard]] inline std::optional<double> read_canary(const finding& f, const result::baseline& base,
                                                        const result::baseline& candidate, canaries& into) {
     const auto* before = find_result(base, f);
     const auto* after = find_result(candidate, f);
     if (before == nullptr || after == nullptr || !f.effect) return std::nullopt;
-    const std::string hash = code_hash(*before);
-    if (hash.empty() || hash != code_hash(*after)) {
+    const std::string hash = code_hash(observe(*before, base, 1));
+    if (hash.empty() || hash != code_hash(observe(*after, candidate, 1))) {
         if (into.state == canary_state::absent) into.state = canary_state::other_code;
         return std::nullopt;
     }
@@ -148,17 +136,6 @@ struct canaries {
     return false;
 }
 
-/// The evidence of most sessions of a result.
-[[nodiscard]] inline const result::evidence* evidence_of(const result::result& of, const side& shown) {
-    const result::evidence* found = nullptr;
-    for (const result::session_result& each : of.sessions) {
-        const bool usual = shown.implementations.empty() || each.ran.implementation == shown.implementations[0].name;
-        if (found == nullptr || usual) found = &each.ran;
-        if (usual) break;
-    }
-    return found;
-}
-
 /// The median of a reading over the sessions of a result; empty where it was not read.
 [[nodiscard]] inline std::optional<double> median_state(const result::result& of, const std::string& name) {
     std::vector<double> values;
@@ -177,8 +154,8 @@ struct canaries {
 
 /// What the evidence of two results says: which implementation, with what, from which library.
 inline void read_evidence(symptom& s) {
-    const result::evidence* before = evidence_of(*s.base, s.of->base);
-    const result::evidence* after = evidence_of(*s.candidate, s.of->candidate);
+    const result::evidence* before = usual_evidence(*s.base);
+    const result::evidence* after = usual_evidence(*s.candidate);
     if (before == nullptr || after == nullptr) return;
     const std::string changed = implementation_change(before->implementation, after->implementation);
     if (s.of->has(marker::implementation_changed) && before->implementation != after->implementation) {

@@ -35,7 +35,7 @@ namespace report {
 /// A cause in one line: "cuDNN: cudnn.version 91400 -> 91900 (consistent), link 2, covers 3".
 [[nodiscard]] inline std::string headline(const compare::cause& of) {
     return what_changed(of) + " (" + compare::to_string(of.how_sure) + "), link " + std::to_string(of.link) +
-           ", covers " + std::to_string(of.covers.size());
+           (of.covers.empty() ? "" : ", covers " + std::to_string(of.covers.size()));
 }
 
 namespace detail {
@@ -101,7 +101,7 @@ namespace detail {
         }
         all.push_back(std::move(text));
     }
-    all.push_back("covers " + detail::covered_by(of, 4));
+    if (!of.covers.empty()) all.push_back("covers " + detail::covered_by(of, 4));
     if (of.changes.size() > 1) {
         std::string text = "with it changed ";
         for (std::size_t i = 1; i < of.changes.size() && i < 4; ++i) {
