@@ -25,10 +25,10 @@ json.dump({"results": [{"id": name, "metric": "time", "status": "ok", "sessions"
     {"samples": [190e3 + 10e3 * count, 190e3 + 10e3 * count, 900e3], "clean": [True, True, False]}]} for name in ids]},
     open(flags["save"], "w"))
 END
-# python3: pytorch_gemm.py took 420 us for each id; everything else is the real one.
+# python3: pytorch_gemm.py and pytorch_conv.py took 420 us for each id; everything else is the real one.
 cat >"$work/python" <<END
 #!/bin/bash
-if [[ \$1 != */pytorch_gemm.py ]]; then exec "$python" "\$@"; fi
+if [[ \$1 != */pytorch_@(gemm|conv).py ]]; then exec "$python" "\$@"; fi
 echo peer >>"\$LOG"
 shift
 while [ "\$1" != --output ]; do shift; done
@@ -56,6 +56,17 @@ said=$(BENCH="$work/bench" PYTHON="$work/python" "$peers/side_by_side.sh" 1 2>&1
 [[ $said == *'gemm/bf16/tn/m8192n8192k8192'* ]] || fault "default ids: $said"
 
 [[ $said == *'of 12, below'* ]] || fault "not the twelve products of the standard suite: $said"
+
+said=$(PEER=conv BENCH="$work/bench" PYTHON="$work/python" "$peers/side_by_side.sh" 1 2>&1) || fault "default ids: $said"
+for id in conv/wgrad/bf16/nhwc/n256c512h7w7k512r3s3u1p1 conv/fprop/fp16/nhwc/n64c256h56w56k256r3s3u1p1; do
+    [[ $said == *"$id"* ]] || fault "default ids: $said"
+done
+[[ $said == *'of 15, below'* ]] || fault "not the convolutions of the standard suite and one more: $said"
+for id in conv/fprop/int8/nhwc/n1c1h1w1k1r1s1u1p0 conv/fprop/bf16/nhwc/n1c8h8w8d4k8r3s3t3u1p1; do
+    "$python" "$peers/pytorch_conv.py" "$id" 2>"$work/err"
+    [ $? = 2 ] || fault "an id that PyTorch cannot do must end with 2: $id"
+    grep -q "pytorch_conv.py: $id" "$work/err" || fault "the message must name the program and the id: $id"
+done
 
 "$python" "$peers/pytorch_gemm.py" gemm/fp8/tn/m1n1k1 2>"$work/err"
 [ $? = 2 ] || fault 'an id that PyTorch cannot do must end with 2'

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# plumbline's GEMM and PyTorch's matmul in turns (ours, PyTorch, ours, ...) on one GPU, and the ratio for each shape.
+# plumbline's operators and PyTorch's in turns (ours, PyTorch, ours, ...) on one GPU, and the ratio for each shape.
 #
 #   tools/peers/side_by_side.sh [ROUNDS] [ID...]       default: 3 rounds of the ids in pytorch_gemm.py
 #
 # Environment: BENCH (the bench program; default: the one that tools/bench.sh builds), PYTHON (one with PyTorch; default
 # python3), KEEP (folder for the files of every round; default: a temporary one that is removed), SEARCH=1 (also the best
-# of 16 plans, against the same peer; takes about three times as long), PEER (gemm, or training_step: which pytorch_*.py
-# is the other side), PEER_FLAGS (for it, as --compile).
+# of 16 plans, against the same peer; takes about three times as long), PEER (gemm, conv or training_step: which
+# pytorch_*.py is the other side), PEER_FLAGS (for it, as --compile).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bench=${BENCH:-$here/../../build/release/bench/bench}
