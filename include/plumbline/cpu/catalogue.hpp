@@ -9,6 +9,7 @@
 #include "plumbline/cpu/backend.hpp"
 #include "plumbline/cpu/conv.hpp"
 #include "plumbline/cpu/gemm.hpp"
+#include "plumbline/cpu/layernorm.hpp"
 #include "plumbline/cpu/probe.hpp"
 #include "plumbline/cpu/training_step.hpp"
 #include "plumbline/loader/family.hpp"
@@ -65,10 +66,14 @@ namespace detail {
     const auto make_gemm = [](const std::string& id) {
         return measure::make_benchmark<gemm, backend>(workload::gemm::parse(id));
     };
+    const auto make_norm = [](const std::string& id) {
+        return measure::make_benchmark<layernorm, backend>(workload::layernorm::parse(id));
+    };
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
     return {{"conv", make_conv},
             {"gemm", make_gemm},
+            {"layernorm", make_norm},
             {"probe", detail::make_probe},
             {"training_step", make_training_step},
             loader::family(std::move(loading))};

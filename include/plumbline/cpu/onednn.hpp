@@ -171,6 +171,30 @@ struct built_convolution {
     });
 }
 
+/// LayerNorm over the last dimension of `matrix` with scale and shift, both fp32: forward for training, which writes
+/// mean and variance (`statistic`), or backward.
+[[nodiscard]] inline built layer_norm(const context& on, bool backward, const memory_desc& matrix,
+                                      const memory_desc& statistic, float epsilon) {
+    return checked("layer normalization", [&]() -> built {
+        using forward = dnnl::layer_normalization_forward;
+        using back = dnnl::layer_normalization_backward;
+        constexpr auto training = dnnl::prop_kind::forward_training;
+        const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+#if DNNL_VERSION_MAJOR >= 3
+        const forward::primitive_desc ahead(on.engine, training, matrix, matrix, statistic, epsilon, flags);
+        if (!backward) return {forward(ahead), ahead.impl_info_str()};
+        const back::primitive_desc chosen(on.engine, dnnl::prop_kind::backward, matrix, matrix, matrix, statistic,
+                                          epsilon, flags, ahead);
+#else
+        const forward::primitive_desc ahead({training, matrix, statistic, epsilon, flags}, on.engine);
+        if (!backward) return {forward(ahead), ahead.impl_info_str()};
+        const back::primitive_desc chosen({dnnl::prop_kind::backward, matrix, matrix, statistic, epsilon, flags},
+                                          on.engine, ahead);
+#endif
+        return {back(chosen), chosen.impl_info_str()};
+    });
+}
+
 /// Copies a tensor into another layout.
 inline void reorder(context& on, const memory_desc& from_layout, const void* from, const memory_desc& to_layout,
                     void* to) {
