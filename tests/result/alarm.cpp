@@ -43,6 +43,12 @@ result::result result_of(const std::string& id, const std::vector<result::eviden
     return made;
 }
 
+/// The same with these times, ns.
+result::result at(result::result of, double fastest_ns) {
+    for (result::session_result& each : of.sessions) each.samples = {fastest_ns * 3, fastest_ns, fastest_ns * 2};
+    return of;
+}
+
 result::device h200() {
     result::device on;
     on.ceilings = {{"gemm_bf16_flop_per_s", 800e12}, {"copy_bytes_per_s", 4.2e12}};
@@ -97,7 +103,7 @@ TEST_CASE("each alarm by its evidence") {
 TEST_CASE("an alarm of several sessions is one, and counts them") {
     const result::result of = result_of(
         "gemm/bf16/tn/m64n64k64", {plan(true, "fp16"), plan(false, "bf16"), plan(true, "fp16"), plan(false, "bf16")});
-    const auto found = result::alarms(of, {}, 1e3);
+    const auto found = result::alarms(at(of, 1e3), {});
     REQUIRE(found.size() == 1);
     CHECK(found[0].code == code::no_tensor_cores);
     CHECK(found[0].sessions == 2);
@@ -106,17 +112,17 @@ TEST_CASE("an alarm of several sessions is one, and counts them") {
 TEST_CASE("far below the limit begins at a tenth of it") {
     const result::result of = result_of("gemm/bf16/tn/m4096n4096k4096", {plan(true, "fp16")});
     const double limit_ns = of.what.flop / 800e12 * 1e9;
-    CHECK(result::alarms(of, h200(), limit_ns * 9.9).empty());
-    const auto found = result::alarms(of, h200(), limit_ns * 10.1);
+    CHECK(result::alarms(at(of, limit_ns * 9.9), h200()).empty());
+    const auto found = result::alarms(at(of, limit_ns * 10.1), h200());
     REQUIRE(codes_of(found) == codes{code::far_below_limit});
     CHECK(found[0].text.find("9.9 % of the limit measured here") != std::string::npos);
     // Nothing is known of this device, or the work is too short for its limit to rule it.
-    CHECK(result::alarms(of, {}, limit_ns * 100).empty());
+    CHECK(result::alarms(at(of, limit_ns * 100), {}).empty());
     const result::result little = result_of("gemm/bf16/tn/m512n512k512", {plan(true, "fp16")});
-    CHECK(result::alarms(little, h200(), 1e6).empty());
+    CHECK(result::alarms(at(little, 1e6), h200()).empty());
     // Bytes count too: 118 MB in 28 us.
     const result::result skinny = result_of("gemm/bf16/tn/m14336n16k4096", {plan(true, "fp16")});
-    CHECK(codes_of(result::alarms(skinny, h200(), 300e3)) == codes{code::far_below_limit});
+    CHECK(codes_of(result::alarms(at(skinny, 300e3), h200())) == codes{code::far_below_limit});
 }
 
 TEST_CASE("the datasheet finds what a limit made by the result itself cannot") {
@@ -124,26 +130,26 @@ TEST_CASE("the datasheet finds what a limit made by the result itself cannot") {
     const double slow_ns = of.what.flop / 90e12 * 1e9;
     result::device on = h200();
     on.ceilings["gemm_bf16_flop_per_s"] = 90e12; // this very result
-    CHECK(result::alarms(of, on, slow_ns).empty());
+    CHECK(result::alarms(at(of, slow_ns), on).empty());
     on.properties = {{"datasheet.bf16_flop_per_s", 989.4e12}, {"datasheet.copy_bytes_per_s", 4.8e12}};
-    const auto found = result::alarms(of, on, slow_ns);
+    const auto found = result::alarms(at(of, slow_ns), on);
     REQUIRE(codes_of(found) == codes{code::far_below_limit});
     CHECK(found[0].text.find("9.1 % of the datasheet's limit") != std::string::npos);
 }
 
 TEST_CASE("no alarm for what failed, for a probe, or for what is no kernel's time") {
     result::result of = result_of("gemm/bf16/tn/m4096n4096k4096", {plan(false, "fp16")});
-    CHECK(result::alarms(of, h200(), 1e9).size() == 2);
+    CHECK(result::alarms(at(of, 1e9), h200()).size() == 2);
     result::result other = of;
     other.status = result::result_status::failed;
-    CHECK(result::alarms(other, h200(), 1e9).empty());
+    CHECK(result::alarms(at(other, 1e9), h200()).empty());
     other = of;
     other.what.family = "probe";
-    CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores}); // by its own evidence
+    CHECK(codes_of(result::alarms(at(other, 1e9), h200())) == codes{code::no_tensor_cores}); // by its own evidence
     other = of;
     other.what.kind = benchmark_class::training_step;
-    CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores});
+    CHECK(codes_of(result::alarms(at(other, 1e9), h200())) == codes{code::no_tensor_cores});
     other = of;
     other.what.unit = "1";
-    CHECK(codes_of(result::alarms(other, h200(), 1e9)) == codes{code::no_tensor_cores});
+    CHECK(codes_of(result::alarms(at(other, 1e9), h200())) == codes{code::no_tensor_cores});
 }

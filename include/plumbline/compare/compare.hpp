@@ -19,7 +19,6 @@
 #include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/result/limit.hpp"
-#include "plumbline/stats/descriptive.hpp"
 #include "plumbline/stats/multiplicity.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -28,14 +27,9 @@ namespace compare {
 
 namespace detail {
 
-/// The alarms of one side of a finding; none where there is no such result or no figure.
+/// The alarms of one side of a finding; none where there is no such result.
 [[nodiscard]] inline std::vector<result::alarm> alarms_of(const result::result* of, const result::baseline& in) {
-    if (of == nullptr || of->sessions.empty()) return {};
-    std::vector<double> values;
-    for (const auto& each : of->sessions) {
-        if (!each.samples.empty()) values.push_back(session_value(each));
-    }
-    return result::alarms(*of, in.device, stats::median(values));
+    return of == nullptr ? std::vector<result::alarm>{} : result::alarms(*of, in.device);
 }
 
 /// What the candidate's own evidence says against it.

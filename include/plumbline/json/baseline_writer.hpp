@@ -4,14 +4,11 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "plumbline/compare/observation.hpp"
 #include "plumbline/json/baseline_rules.hpp"
 #include "plumbline/json/fingerprint.hpp"
 #include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
-#include "plumbline/stats/descriptive.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -80,12 +77,8 @@ namespace detail {
 
 /// What is wrong with a result by its own evidence. It follows from the rest of the file, so readers pass over it.
 [[nodiscard]] inline writable alarms_of(const result::result& from, const result::device& on) {
-    std::vector<double> values;
-    for (const result::session_result& each : from.sessions) {
-        if (!each.samples.empty()) values.push_back(compare::session_value(each));
-    }
     writable list = writable::array();
-    for (const result::alarm& each : result::alarms(from, on, stats::median(std::move(values)))) {
+    for (const result::alarm& each : result::alarms(from, on)) {
         list.push_back({{"code", each.code}, {"text", each.text}, {"sessions", each.sessions}});
     }
     return list;

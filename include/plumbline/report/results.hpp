@@ -90,7 +90,7 @@ namespace detail {
     row.value = quantity(value, from.what.unit);
     row.rate = detail::rate_of(from.what, value);
     if (const auto limit = result::fraction_of_limit(from.what, on, value)) row.limit = percent(*limit);
-    for (const result::alarm& each : result::alarms(from, on, value)) {
+    for (const result::alarm& each : result::alarms(from, on)) {
         const bool some = each.sessions > 0 && each.sessions < from.sessions.size();
         row.alarms.push_back(printable(each.text) + (some ? " (in " + std::to_string(each.sessions) + " of " +
                                                                 std::to_string(from.sessions.size()) + " sessions)"

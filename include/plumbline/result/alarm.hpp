@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -114,13 +115,15 @@ namespace detail {
 }
 
 /// What is wrong with a result: what the evidence of its sessions says, each alarm once with the number of sessions it
-/// was seen in, and whether `value`, the result's figure, is far below what its device can do, by the limits measured
-/// there or, where it is listed, by its datasheet. The probes are limits themselves and have no such alarm, nor has
-/// what is no time of a kernel.
-[[nodiscard]] inline std::vector<alarm> alarms(const result& of, const device& on, double value) {
+/// was seen in, and whether even its fastest sample (others' load is in the rest) is far below what its device can do,
+/// by the limits measured there or, where it is listed, by its datasheet. The probes are limits themselves and have no
+/// such alarm, nor has what is no time of a kernel.
+[[nodiscard]] inline std::vector<alarm> alarms(const result& of, const device& on) {
     std::vector<alarm> found;
     if (of.status != result_status::ok) return found;
+    double fastest = std::numeric_limits<double>::infinity();
     for (const session_result& each : of.sessions) {
+        for (const double sample : each.samples) fastest = std::min(fastest, sample);
         for (alarm& seen : alarms(of.what, each.ran)) {
             const auto known =
                 std::find_if(found.begin(), found.end(), [&](const alarm& a) { return a.code == seen.code; });
@@ -131,10 +134,10 @@ namespace detail {
         }
     }
     const bool kernel = of.what.kind == benchmark_class::kernel || of.what.kind == benchmark_class::sustained;
-    if (!kernel || of.what.family == "probe") return found;
+    if (!kernel || of.what.family == "probe" || !std::isfinite(fastest)) return found;
     const auto far = [&](const device& limits, const char* whose) {
         const auto shortest = speed_of_light_s(of.what, limits);
-        const auto reached = fraction_of_limit(of.what, limits, value);
+        const auto reached = fraction_of_limit(of.what, limits, fastest);
         if (!reached || *shortest < shortest_limited_s || *reached >= far_below_limit) return false;
         found.push_back({alarm_code::far_below_limit,
                          "reaches " + to_string(scalar(std::round(*reached * 1e3) / 10)) + " % of " + whose +
