@@ -14,6 +14,7 @@
 #include "plumbline/core/scalar.hpp"
 #include "plumbline/core/unit.hpp"
 #include "plumbline/core/utc.hpp"
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/core/where.hpp"
 
 #include "plumbline/stats/bimodality.hpp"

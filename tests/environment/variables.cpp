@@ -176,3 +176,18 @@ TEST_CASE("differences come by class, then real changes, then link and name") {
                                             "z.state", "a.type"});
     CHECK(env::diff(a, a).empty());
 }
+
+TEST_CASE("bytes that are no UTF-8 are spelt out: a file must hold what a machine says") {
+    fake_machine m;
+    m.file("/sys/class/dmi/id/sys_vendor", "caf\xe9\n");
+    m.set("LD_LIBRARY_PATH", "/opt/caf\xe9");
+    m.set("NCCL_\xff", "1");
+    const auto f = m.fingerprint();
+    CHECK(env::describe(f.find("machine.vendor")->read) == "caf\\xE9");
+    CHECK(env::describe(f.find("env.LD_LIBRARY_PATH")->read) == "/opt/caf\\xE9");
+    CHECK(f.find("env.NCCL_\\xFF") != nullptr);
+    for (const auto& [name, entry] : f.attributes) {
+        CHECK(plumbline::valid_utf8(name) == name);
+        CHECK(plumbline::valid_utf8(env::describe(entry.read)) == env::describe(entry.read));
+    }
+}

@@ -95,9 +95,9 @@ public:
     void signal(int number) const { ::kill(pid_, number); }
     [[nodiscard]] std::string err() const { return contents(folder_ / err_); }
 
-    /// Waits until standard error holds the text; false when it has not within ten seconds.
+    /// Waits until standard error holds the text; false when it has not within a minute.
     [[nodiscard]] bool says(const std::string& text) const {
-        for (int i = 0; i < 1000 && !contains(err(), text); ++i) ::poll(nullptr, 0, 10);
+        for (int i = 0; i < 6000 && !contains(err(), text); ++i) ::poll(nullptr, 0, 10);
         return contains(err(), text);
     }
 

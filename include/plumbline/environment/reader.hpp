@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/environment/host.hpp"
 #include "plumbline/result/fingerprint.hpp"
 
@@ -217,7 +218,13 @@ public:
     recorder(result::fingerprint& into, std::string source) : into_(&into), source_(std::move(source)) {}
 
     void add(const std::string& name, result::attribute_class kind, int link, result::reading read) {
-        into_->attributes[name] = {kind, link, source_, std::move(read)};
+        put(name, {kind, link, source_, std::move(read)});
+    }
+    /// One whose source is known already. A file can hold UTF-8 only; what is read from a machine can be any bytes.
+    void put(const std::string& name, result::attribute entry) {
+        if (auto* text = std::get_if<std::string>(&entry.read.value)) *text = valid_utf8(*text);
+        entry.read.reason = valid_utf8(entry.read.reason);
+        into_->attributes[valid_utf8(name)] = std::move(entry);
     }
     void identity(const std::string& name, int link, result::reading read) {
         add(name, result::attribute_class::identity, link, std::move(read));

@@ -125,7 +125,7 @@ inline void read_variables(result::fingerprint& into, const host& machine) {
     recorder out(into, "env");
     out.state("process.variables_captured", 1, result::reading::of(true));
     for (const auto& [name, value] : machine.variables) {
-        if (auto entry = recorded_variable(name, value)) into.attributes["env." + name] = *std::move(entry);
+        if (auto entry = recorded_variable(name, value)) out.put("env." + name, *std::move(entry));
     }
     const auto path = machine.variables.find("PATH");
     if (path == machine.variables.end()) return;

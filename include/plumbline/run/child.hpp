@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/environment/collect.hpp"
 #include "plumbline/environment/epoch.hpp"
 #include "plumbline/json/store.hpp"
@@ -200,6 +201,7 @@ private:
         std::string status = "skipped";
         for (result::result& each : results) {
             each.backend = driver_.name;
+            each.reason = valid_utf8(each.reason); // it may name a file
             if (each.status == result::result_status::failed) status = "failed";
             if (each.status == result::result_status::ok && status != "failed") status = "ok";
             for (result::session_result& one : each.sessions) one.session = 0;
@@ -208,14 +210,16 @@ private:
         tell_parent(how_.child.progress_fd, "done " + status + " " + std::to_string(seconds) + " " + id);
     }
 
-    /// Adds results and saves. What the file cannot hold (a number that is not finite) is that benchmark's failure
-    /// and not the session's.
+    /// Adds results and saves. What the file cannot hold (a number that is not finite, text that is not UTF-8) is that
+    /// benchmark's failure and not the session's.
     void keep(std::vector<result::result> results, const std::string& id) {
         const std::size_t before = made_.results.size();
         std::move(results.begin(), results.end(), std::back_inserter(made_.results));
         try {
             save();
-        } catch (const schema_error& e) {
+        } catch (const file_error&) {
+            throw;
+        } catch (const error& e) {
             made_.results.resize(before);
             made_.results.push_back(refused(id, result::result_status::failed, e.what()));
             made_.results.back().backend = driver_.name;

@@ -17,6 +17,7 @@
 
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/nearest.hpp"
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/run/completion.hpp"
 #include "plumbline/run/options.hpp"
 
@@ -247,7 +248,7 @@ inline scalar_map parsed_labels(const std::vector<std::string>& texts) {
         if (equals == 0 || equals == std::string::npos) {
             throw usage_error("--label '" + text + "' is not KEY=VALUE; write for instance --label image=sha256:1234");
         }
-        labels[text.substr(0, equals)] = text.substr(equals + 1);
+        labels[valid_utf8(text.substr(0, equals))] = valid_utf8(text.substr(equals + 1));
     }
     return labels;
 }
@@ -372,6 +373,7 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     if (raw.time_budget_s != 0) into.time_budget_s = raw.time_budget_s;
     if (!raw.planted.empty()) into.planted = detail::planted_of(raw.planted);
     into.labels = detail::parsed_labels(raw.labels);
+    into.reason = valid_utf8(into.reason);
     return into;
 }
 
