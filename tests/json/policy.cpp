@@ -102,6 +102,14 @@ TEST_CASE("a wrong policy is refused with the place and what was meant") {
     check_refusal(R"({"accepted": [{"match": "*", "reason": "x"}]})", "/accepted/0", "lacks the member \"until\"");
     check_refusal(R"({"accepted": [{"match": "*", "reason": "x", "until": "soon"}]})", "/accepted/0/until",
                   "\"never\"");
+    for (const char* day : {"2026-13-01", "2026-00-01", "2026-04-31", "2026-02-30", "2026-12-00", "2026-12-32"}) {
+        const std::string quoted = '"' + std::string(day) + '"';
+        check_refusal(R"({"accepted": [{"match": "*", "reason": "x", "until": )" + quoted + "}]}", "/accepted/0/until",
+                      "the last day it holds");
+        check_refusal(R"({"today": )" + quoted + "}", "/today", "must be a date");
+    }
+    CHECK(json::parse_policy(R"({"today": "2028-02-29"})", "p").today == "2028-02-29");
+    check_refusal(R"({"d0": 0})", "/d0", "more than 0");
     check_refusal(R"([])", "", "must be an object, is an array");
     check_refusal(R"({"q": 0.1, "q": 0.2})", "/q", "the key occurs twice");
 }

@@ -36,6 +36,15 @@ namespace detail {
     return true;
 }
 
+/// A day as policies and epochs have it, 2026-11-30; a month or a day that no year has is none.
+[[nodiscard]] inline bool is_date(std::string_view text) {
+    if (!has_shape(text, "dddd-dd-dd")) return false;
+    const auto two = [&](std::size_t at) { return 10 * (text[at] - '0') + (text[at + 1] - '0'); };
+    const int month = two(5);
+    const int last = month == 2 ? 29 : month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
+    return month >= 1 && month <= 12 && two(8) >= 1 && two(8) <= last;
+}
+
 /// UTC in ISO 8601: 2026-11-30T20:15:00Z, with or without a fraction of a second.
 [[nodiscard]] inline bool is_timestamp(std::string_view text) {
     constexpr std::string_view seconds = "dddd-dd-ddTdd:dd:dd";
@@ -101,9 +110,15 @@ private:
         if (text.empty()) fail(pointer, "must not be empty");
     }
 
+    /// The bounds keep every square of them, and so every verdict, a number: a logarithm of a double is below 746.
     void check_noise(const result::noise& entry, const std::string& key) const {
-        for (const double value : {entry.s0.value_or(0), entry.s_e.value_or(0), entry.d0}) {
-            if (!std::isfinite(value) || value < 0) fail("/noise/" + key, "must have finite numbers, 0 or more");
+        for (const double value : {entry.s0.value_or(0), entry.s_e.value_or(0)}) {
+            if (!(value >= 0 && value <= 1000)) {
+                fail("/noise/" + key, "must have standard deviations of ln(value), from 0 to 1000");
+            }
+        }
+        if (!(entry.d0 > 0 && entry.d0 <= 1e6)) {
+            fail("/noise/" + key + "/d0", "must be degrees of freedom, more than 0 and at most 1000000");
         }
     }
 
@@ -112,7 +127,7 @@ private:
         const std::string at = "/sessions/" + std::to_string(i);
         timestamp(entry.started, at + "/started");
         if (!std::isfinite(entry.seconds) || entry.seconds < 0) fail(at + "/seconds", "must be 0 or more");
-        if (!entry.when.day.empty() && !has_shape(entry.when.day, "dddd-dd-dd")) {
+        if (!entry.when.day.empty() && !is_date(entry.when.day)) {
             fail(at + "/epoch/day", "must be a date such as 2026-11-30, is \"" + entry.when.day + '"');
         }
         finite(entry.state, at + "/state");

@@ -77,6 +77,9 @@ private:
     case EDQUOT:
         message += "; make room or name another place (an existing file is unchanged)";
         break;
+    case EFBIG:
+        message += "; raise the limit on the size of files (ulimit -f)";
+        break;
     case ENOENT:
     case ENOTDIR:
         message += "; check the path";

@@ -76,7 +76,7 @@ void acceptance_fields(Acceptance& a, F&& f) {
 template <class Policy, class F>
 void policy_fields(Policy& p, F&& f) {
     f("short_below_ns", p.short_below_ns, not_negative);
-    f("d0", p.d0, not_negative);
+    f("d0", p.d0, positive);
     f("floor", p.floor, deviation);
     f("q", p.q, probability);
     f("alpha_equivalence", p.alpha_equivalence, bounds{0, 0.5, false, probability.hint});
@@ -184,7 +184,7 @@ inline void require_text(const cursor& object, std::string_view key, const char*
     const cursor until = from.at("until");
     if (entry.until == "never")
         entry.until.clear();
-    else if (!has_shape(entry.until, "dddd-dd-dd")) {
+    else if (!is_date(entry.until)) {
         until.fail("must be the last day it holds, such as \"2026-12-31\", or \"never\", is \"" + entry.until + '"');
     }
     return entry;
@@ -220,7 +220,7 @@ inline void require_text(const cursor& object, std::string_view key, const char*
             [&](std::size_t, const cursor& each) { into.accepted.push_back(detail::read_acceptance(each)); });
     }
     fields.refuse_others();
-    if (!into.today.empty() && !detail::has_shape(into.today, "dddd-dd-dd")) {
+    if (!into.today.empty() && !detail::is_date(into.today)) {
         const cursor today = top.at("today");
         today.fail("must be a date such as \"2026-11-30\", is \"" + into.today + '"');
     }
