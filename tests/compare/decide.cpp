@@ -330,6 +330,12 @@ TEST_CASE("decide: inconclusive says what would settle it") {
     CHECK(found.outcome == verdict::inconclusive);
     REQUIRE(has_reason(found, reason_code::too_noisy));
     CHECK(found.effect->smallest_detectable > 0.015);
+    CHECK(compare::smallest_reported(found) == found.effect->smallest_detectable);
+    auto quiet = found; // however little noise there is, the margin is the least that is reported
+    quiet.effect->smallest_detectable = 0.001;
+    CHECK(compare::smallest_reported(quiet) == quiet.used.margin);
+    quiet.effect.reset();
+    CHECK(std::isinf(compare::smallest_reported(quiet)));
     REQUIRE(found.effect->sessions_needed);
     CHECK(*found.effect->sessions_needed > 3);
     const std::string text = found.reasons.back().text;

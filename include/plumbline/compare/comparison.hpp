@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_COMPARE_COMPARISON_HPP
 #define PLUMBLINE_COMPARE_COMPARISON_HPP
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -179,6 +180,12 @@ struct finding {
 
     [[nodiscard]] bool has(marker m) const { return markers.count(m) != 0; }
 };
+
+/// The smallest change that would have been reported, as a fraction: what lies below the margin never is, however well
+/// it is proven. Infinite without an estimate.
+[[nodiscard]] inline double smallest_reported(const finding& of) {
+    return of.effect ? std::max(of.effect->smallest_detectable, of.used.margin) : HUGE_VAL;
+}
 
 /// Nearly all benchmarks moved the same way.
 struct common_mode {

@@ -128,7 +128,7 @@ private:
             if (!text.empty()) remarks += (remarks.empty() ? "" : "; ") + text;
         };
         add(implementation_change(each));
-        if (equivalent && each.effect) add("detects " + detectable(each.effect->smallest_detectable));
+        if (equivalent && each.effect) add("detects " + detectable(compare::smallest_reported(each)));
         for (const std::string& detail : details(each)) add(detail);
         return "| " + name + " | " + escape_markdown(shortened(title(each), 200)) + " | " +
                escape_markdown(values(each)) + " | " + escape_markdown(change(each, !equivalent)) + " | " +

@@ -140,7 +140,7 @@ namespace detail {
 /// What settles an inconclusive finding.
 [[nodiscard]] inline std::string what_would_settle(const compare::finding& what) {
     if (!what.effect) return {};
-    const double smallest = what.effect->smallest_detectable;
+    const double smallest = compare::smallest_reported(what);
     std::string text = std::isfinite(smallest) ? "smallest change it could have seen: " + detectable(smallest)
                                                : std::string("no change of any size could have been seen");
     if (what.effect->sessions_needed) {

@@ -88,7 +88,7 @@ private:
                        std::size_t change_width) {
         std::string tail = implementation_change(each);
         if (each.outcome == compare::verdict::equivalent && each.effect) {
-            tail = "detects " + detectable(each.effect->smallest_detectable) + (tail.empty() ? "" : "   " + tail);
+            tail = "detects " + detectable(compare::smallest_reported(each)) + (tail.empty() ? "" : "   " + tail);
         }
         std::string text = pad_right(title(each), title_width);
         for (const auto& [column, width] :

@@ -74,7 +74,7 @@ summarise_self_test(const compare::comparison& same,
         row.id = each.id;
         row.metric = each.metric;
         row.spread = std::max(each.base.spread, each.candidate.spread);
-        if (each.effect) row.smallest_detectable = each.effect->smallest_detectable;
+        if (each.effect) row.smallest_detectable = compare::smallest_reported(each);
         row.same = each.outcome;
         for (const auto& [share, comparison] : planted) {
             row.planted.push_back(detail::planted_outcome_of(share, detail::find_finding(comparison, row)));
