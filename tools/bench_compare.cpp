@@ -26,6 +26,7 @@
 #include "plumbline/compare/merge.hpp"
 #include "plumbline/compare/siblings.hpp"
 #include "plumbline/core/utc.hpp"
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/environment/diff.hpp"
 #include "plumbline/json/knowledge.hpp"
 #include "plumbline/json/policy.hpp"
@@ -310,7 +311,8 @@ exit_code run_accept(const CLI::App& app, const arguments& given) {
     const std::vector<result::baseline> loaded = load_all({given.into, given.accept});
     const std::string who = given.who.empty() ? user_name() : given.who;
     const result::baseline changed = compare::accept(
-        loaded[0], loaded[1], given.only, {utc_text(std::time(nullptr)), "accepted", who, given.reason, {}}, rules);
+        loaded[0], loaded[1], given.only,
+        {utc_text(std::time(nullptr)), "accepted", valid_utf8(who), valid_utf8(given.reason), {}}, rules);
     json::save(given.into, changed);
     std::cout << given.into << ": accepted " << report::counted(changed.history.back().ids.size(), "benchmark")
               << " of " << given.accept << " (" << report::printable(who) << ": " << report::printable(given.reason)
@@ -347,7 +349,9 @@ int fail(const std::string& message, exit_code code) {
 } // namespace
 
 int main(int argc, char** argv) {
-    std::signal(SIGPIPE, SIG_IGN); // a closed pipe is then an error message and exit code 2, not a silent death
+    // A closed pipe and a file at its size limit are then an error message and exit code 2, not a silent death.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         CLI::App app(description, "bench-compare");
         arguments given;

@@ -342,3 +342,38 @@ TEST_CASE("a program that starts itself for one step is that step alone") {
     const fake_place at;
     CHECK(at.bench({"--fake-step"}).code == 42);
 }
+
+TEST_CASE("bytes that are no UTF-8 in variables, labels and reasons cost no run") {
+    fake_place at;
+    at.variables["LD_LIBRARY_PATH"] = "/opt/caf\xe9";
+    at.variables["USER"] = "ren\xe9";
+    const std::vector<std::string> call{"--baseline", "--suite=quick", "--sessions=1", "--label", "k\xe9y=v\xe9"};
+    REQUIRE(at.bench(call).code == 0);
+    std::vector<std::string> again = call;
+    again.insert(again.end(), {"--replace", "--reason=caf\xe9"});
+    CHECK(at.bench(again).code == 0);
+    const result::baseline made = json::load(at.baseline());
+    CHECK(plumbline::to_string(made.labels.at("k\\xE9y")) == "v\\xE9");
+    REQUIRE(made.history.size() == 2);
+    CHECK(made.history[1].reason == "caf\\xE9");
+    CHECK(made.history[1].who == "ren\\xE9");
+}
+
+TEST_CASE("a run removes what runs leave behind, and nothing else") {
+    const fake_place at;
+    const std::string file = at.folder / "x.json";
+    const std::vector<std::string> mine{".partial.my-notes", ".partial~", ".tmp.plan.old", ".tmp.session-2"};
+    const std::vector<std::string> theirs{".partial", ".partial.tmp.1.2", ".tmp.plan", ".tmp.session"};
+    for (const std::string& each : mine) std::ofstream(file + each) << "mine";
+    for (const std::string& each : theirs) std::ofstream(file + each) << "left";
+    REQUIRE(at.bench({"--baseline=" + file, "--suite=quick", "--sessions=1"}).code == 0);
+    for (const std::string& each : mine) CHECK(contents(file + each) == "mine");
+    for (const std::string& each : theirs) CHECK_FALSE(std::filesystem::exists(file + each));
+}
+
+TEST_CASE("a folder is no baseline") {
+    const fake_place at;
+    const ended r = at.bench({"--baseline=" + at.folder.text(), "--suite=quick"});
+    CHECK(r.code == 2);
+    CHECK(contains(r.err, "is a folder"));
+}

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumbline/json/file.hpp"
 #include "plumbline/json/store.hpp"
 #include "plumbline/run/child.hpp"
 #include "plumbline/run/forecast.hpp"
@@ -258,9 +259,9 @@ inline void remove_leftovers(const std::filesystem::path& target, bool keep_part
     for (std::filesystem::directory_iterator at(folder, ignored), end; !ignored && at != end; at.increment(ignored)) {
         const std::string each = at->path().filename().string();
         for (const char* ending : {".partial", ".tmp.plan", ".tmp.session"}) {
-            if (each.rfind(name + ending, 0) == 0 && !(keep_partial && each == name + ".partial")) {
-                found.push_back(at->path());
-            }
+            const bool half_written = json::detail::is_temporary_name(each, name + ending);
+            const bool whole = each == name + ending && !(keep_partial && each == name + ".partial");
+            if (whole || half_written) found.push_back(at->path());
         }
         // The copy that --replace keeps, half written.
         const bool kept = each.rfind(target.stem().string() + ".replaced-", 0) == 0;

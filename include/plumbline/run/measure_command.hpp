@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "plumbline/core/utf8.hpp"
 #include "plumbline/json/google_benchmark.hpp"
 #include "plumbline/json/store.hpp"
 #include "plumbline/measure/ceilings.hpp"
@@ -259,7 +260,7 @@ inline void finish_side(side& of, const preflight_outcome& before) {
 [[nodiscard]] inline std::string user_name(const context& in) {
     for (const char* name : {"PLUMBLINE_USER", "USER", "LOGNAME"}) {
         const auto at = in.variables.find(name);
-        if (at != in.variables.end() && !at->second.empty()) return at->second;
+        if (at != in.variables.end() && !at->second.empty()) return valid_utf8(at->second);
     }
     return "unknown";
 }
@@ -291,6 +292,7 @@ inline void note_finished(const context& in, const target_device& device, const 
 /// without a choice is a usage_error that names them.
 [[nodiscard]] inline std::filesystem::path baseline_target(const context& in, const target_device& device) {
     const std::filesystem::path path = in.how.file.empty() ? baseline_path(in.folder(), device.device) : in.how.file;
+    if (std::filesystem::is_directory(path)) throw file_error(path.string(), "is a folder; name a file in it");
     const bool exists = std::filesystem::exists(path);
     if (exists && !in.how.append && !in.how.replace) {
         throw usage_error(path.string() +

@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_RUN_PROGRAM_HPP
 #define PLUMBLINE_RUN_PROGRAM_HPP
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -113,6 +114,9 @@ namespace detail {
 /// The program behind the templates: every error ends here, as one line on standard error and an exit code.
 [[nodiscard]] inline int run_program(int argc, const char* const* argv, const program_settings& settings,
                                      const std::vector<driver>& drivers) noexcept {
+    // A closed pipe and a file at its size limit are then errors with a message; what was measured is not lost to them.
+    std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         const options how = parse_command_line(argc, argv, settings.name);
         if (how.what == action::help) {
