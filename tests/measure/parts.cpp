@@ -142,20 +142,24 @@ TEST_CASE("a prediction is what the benchmark took before, else the engine's own
     heavy.bytes = 4e8;
     const double one = predict.seconds(light, two);
     // 40 samples in each burst after a lead-in, three bursts, two pauses.
-    CHECK(one == doctest::Approx(0.06 + 0.4 + 123 * 200e-6 + 2 * 0.06));
+    CHECK(one == doctest::Approx(0.02 + 0.4 + 123 * 200e-6 + 2 * 0.06));
     // 2.2 ms a launch, three in each burst of 8 ms after a lead-in, ten bursts, 9 pauses.
     const double other = predict.seconds(heavy, two);
-    CHECK(other == doctest::Approx(0.06 + 0.4 + 40 * 2.2e-3 + 9 * 0.06));
-    CHECK(predict.seconds(heavy, budget{milliseconds(500)}) == doctest::Approx(0.06 + 0.4 + 0.5));
+    CHECK(other == doctest::Approx(0.02 + 0.4 + 40 * 2.2e-3 + 9 * 0.06));
+    CHECK(predict.seconds(heavy, budget{milliseconds(500)}) == doctest::Approx(0.02 + 0.4 + 0.5));
     heavy.kind = benchmark_class::sustained;
-    CHECK(predict.seconds(heavy, two) == doctest::Approx(4.06));
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(4.02));
+    heavy.kind = benchmark_class::training_step;
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.02));
     heavy.kind = benchmark_class::host;
-    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.06));
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.25));
+    heavy.params["kind"] = std::string("h2d_pageable");
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.25 + 0.4));
     heavy.params["kind"] = std::string("launch");
     CHECK(predict.seconds(heavy, two) == doctest::Approx(0.1));
     light.params["dtype"] = std::string("fp32");
     light.flop = 1e11; // 2 ms without tensor cores
-    CHECK(predict.seconds(light, two) == doctest::Approx(0.06 + 0.4 + 8 * 5 * 2e-3 + 7 * 0.06));
+    CHECK(predict.seconds(light, two) == doctest::Approx(0.02 + 0.4 + 8 * 5 * 2e-3 + 7 * 0.06));
     light.flop = 0;
 
     result::result seen;

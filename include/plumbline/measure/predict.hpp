@@ -43,11 +43,13 @@ public:
         const double most = as_seconds(time.total);
         switch (what.kind) {
         case benchmark_class::kernel:
-            return preparation + search_seconds(what) + as_seconds(rules_.settle) + std::min(most, burst_seconds(what));
+            return preparation + pinning(what) + search_seconds(what) + as_seconds(rules_.settle) +
+                   std::min(most, burst_seconds(what));
         case benchmark_class::sustained:
             return preparation + as_seconds(rules_.ramp + rules_.sustained);
         case benchmark_class::host:
-            return is_one_of(what, {"launch", "graph_launch", "host_wake"}) ? short_procedure : preparation + most;
+            if (is_one_of(what, {"launch", "graph_launch", "host_wake"})) return short_procedure;
+            return last_sample + pinning(what) + most;
         case benchmark_class::training_step:
         case benchmark_class::dataloader:
         case benchmark_class::imported:
@@ -65,8 +67,9 @@ public:
 
 private:
     /// Allocation, inputs, plan choice, touching and the plan of the samples, as seen on an H200 with operators of a
-    /// few 100 MB; a procedure's last sample ends that much after its time.
-    static constexpr double preparation = 0.06;
+    /// few 100 MB (0.01 to 0.04 s).
+    static constexpr double preparation = 0.02;
+    static constexpr double last_sample = 0.25;    ///< a procedure's last sample (a process start) ends after its time
     static constexpr double short_procedure = 0.1; ///< hundreds of samples of microseconds
 
     [[nodiscard]] static double as_seconds(nanoseconds time) { return static_cast<double>(time.count()) * 1e-9; }
@@ -77,12 +80,20 @@ private:
         return kind != nullptr && std::find(kinds.begin(), kinds.end(), *kind) != kinds.end();
     }
 
+    /// Host memory for copies over the link is written and pinned at about 1 GB/s.
+    [[nodiscard]] static double pinning(const workload::description& what) {
+        return is_one_of(what, {"h2d_pinned", "d2h_pinned", "h2d_pageable"}) ? what.bytes / 1e9 : 0;
+    }
+
     /// Seconds of one launch at the order of magnitude of a data-centre GPU. Only long launches notice.
     [[nodiscard]] static double launch_seconds(const workload::description& what) {
         const auto at = what.params.find("dtype");
-        const bool fp32 = at != what.params.end() && at->second == scalar(std::string("fp32"));
+        const auto is = [&](const char* dtype) {
+            return at != what.params.end() && at->second == scalar(std::string(dtype));
+        };
+        const double flop_per_s = is("fp32") ? 5e13 : is("fp8") ? 1.4e15 : 7e14;
         const bool link = is_one_of(what, {"h2d_pinned", "d2h_pinned"});
-        return std::max(what.flop / (fp32 ? 5e13 : 7e14), what.bytes / (link ? 5e10 : 3e12));
+        return std::max(what.flop / flop_per_s, what.bytes / (link ? 5e10 : 3e12));
     }
 
     /// Bursts until there are min_clean samples, each at least min_sample long, with pauses between them.
