@@ -230,4 +230,8 @@ TEST_CASE("times are predicted from what was measured") {
     seen.sessions[0].seconds = 100;
     times.learn(seen); // a session that failed says nothing about starting one
     CHECK(times.start_s() == doctest::Approx(0.5));
+    times.started_in(0.7); // seen from outside, with the start and the end of the process
+    CHECK(times.predict({"a"}, 4) == doctest::Approx(10.8));
+    times.started_in(-0.1);
+    CHECK(times.start_s() == 0);
 }

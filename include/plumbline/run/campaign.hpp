@@ -51,7 +51,7 @@ struct campaign_settings {
 class campaign {
 public:
     campaign(std::vector<side>& sides, campaign_settings how, forecast& times, progress& out, interrupt_watch& signals)
-        : sides_(sides), how_(how), times_(times), out_(out), signals_(signals) {
+        : sides_(sides), how_(how), times_(times), out_(out), signals_(signals), guessed_(!times.learnt()) {
         for (const side& each : sides_) {
             all_ += each.todo.runs_left();
             planned_ = std::max(planned_, each.todo.sessions_left());
@@ -88,16 +88,16 @@ private:
         return how_.time_budget_s && done_ > 0 && elapsed_s() + times_.start_s() >= *how_.time_budget_s;
     }
 
-    [[nodiscard]] double left_s() const {
+    /// Seconds until all is done; `running`: sessions that have started already.
+    [[nodiscard]] double left_s(std::size_t running) const {
         double left = 0;
         for (const side& each : sides_) {
             for (const auto& [id, sessions] : each.todo.owed()) {
                 left += static_cast<double>(sessions) * times_.seconds_of(id);
             }
-            const std::size_t sessions = each.todo.sessions_left();
-            if (sessions > 1) left += static_cast<double>(sessions - 1) * times_.start_s(); // one is running
+            left += static_cast<double>(each.todo.sessions_left()) * times_.start_s();
         }
-        return left;
+        return std::max(0.0, left - static_cast<double>(running) * times_.start_s());
     }
 
     [[nodiscard]] result::baseline plan_for(const side& of, std::size_t round) const {
@@ -137,15 +137,18 @@ private:
             const double all_left = *how_.time_budget_s - elapsed_s();
             how.finish_s = std::max(0.1, all_left - how.budget_s);
         }
-        auto saved = std::chrono::steady_clock::now();
+        const auto began = std::chrono::steady_clock::now();
+        auto saved = began;
+        double beside_start = 0;
         const std::size_t done_before = done_;
         const session_end end = run_session(how, plan, on.target, signals_, [&](const session_event& event) {
             if (!event.note.empty()) return out_.note(event.note);
             if (event.begins) {
-                out_.begin(event.id, round + 1, planned_, done_, all_, left_s());
+                out_.begin(event.id, round + 1, planned_, done_, all_, left_s(1));
                 return;
             }
             ++done_;
+            beside_start += event.seconds;
             times_.saw(event.id, event.seconds);
             on.todo.answered(event.id, event.skipped);
             // Each finished benchmark is on disk in the child's file; FILE.partial follows about once a second.
@@ -156,9 +159,19 @@ private:
             saved = std::chrono::steady_clock::now();
         });
         out_.clear();
+        const double whole = detail::seconds_since(began);
         take(on, plan.sessions.front(), end, done_ > done_before);
+        if (!end.failed && !end.interrupted) times_.started_in(whole - beside_start);
+        say_what_is_left(end);
         json::save(json::partial_path(on.target), on.made);
         return end.interrupted;
+    }
+
+    /// The first session of a run of which nothing was known says how long the others will take.
+    void say_what_is_left(const session_end& end) {
+        if (end.interrupted || end.failed || !std::exchange(guessed_, false)) return;
+        const double left = left_s(0);
+        if (left > 0) out_.note("after the first session: about " + duration_text(left) + " left");
     }
 
     /// Adds what a session left to its side, and draws the consequences of a session that failed.
@@ -247,6 +260,7 @@ private:
     std::size_t planned_ = 0;
     std::size_t first_round_ = 0; ///< rounds there are already in a run that is resumed
     std::size_t stuck_ = 0;
+    bool guessed_; ///< nothing measured stands behind the prediction yet
 };
 
 /// Removes what a run leaves beside `target` while it goes on, or has left there when it was killed; with

@@ -38,7 +38,8 @@ namespace start_state {
 inline constexpr const char* error = "start_error";
 inline constexpr const char* error_name = "start_error_name";
 inline constexpr const char* devices = "start_devices";
-inline constexpr const char* opened = "device_opened"; ///< true once the device is open
+inline constexpr const char* opened = "device_opened";            ///< true once the device is open
+inline constexpr const char* inspection_s = "inspection_seconds"; ///< what backend_entry::inspect took
 } // namespace start_state
 
 /// Where the engine leaves the hash of a kernel's output in a session's result.
@@ -186,9 +187,11 @@ private:
     void inspect(opened_backend& device) {
         if (how_.child.inspect.empty()) return;
         tell_parent(how_.child.progress_fd, "begin inspection of the device");
+        const auto began = std::chrono::steady_clock::now();
         for (const auto& [name, value] : device.inspect(machine_, how_.child.inspect == "full")) {
             session().state[name] = value;
         }
+        session().state[start_state::inspection_s] = detail::seconds_since(began);
         save();
     }
 

@@ -178,7 +178,7 @@ namespace detail {
     sides[0].how.program = other.string();
     const preflight_outcome before = preflight(in, device, {}, plan.target);
     if (const auto signal = in.signals.taken()) return say_interrupted(in, *signal, plan.target);
-    if (const auto signal = run_campaign(in, device, sides, plan, true)) {
+    if (const auto signal = run_campaign(in, device, sides, plan, before.start_s, true)) {
         return say_interrupted(in, *signal, plan.target);
     }
     for (side& each : sides) {

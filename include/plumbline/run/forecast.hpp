@@ -50,6 +50,10 @@ public:
         }
     }
 
+    /// A session took so long beside its benchmarks, seen from outside: with the start and the end of its process,
+    /// which the session itself cannot time.
+    void started_in(double seconds) { start_s_ = std::max(0.0, seconds); }
+
     /// A benchmark of this run took so long just now. What is still unseen is scaled by how the model has done so far.
     void saw(const std::string& id, double seconds) {
         if (recent_.find(id) == recent_.end()) {

@@ -207,10 +207,13 @@ inline void fit_budget(std::vector<side>& sides, const forecast& times, double l
 
 } // namespace detail
 
-/// Measures one or more sides and says beforehand how long it will take. Returns the signal that ended it early.
+/// Measures one or more sides and says beforehand how long it will take; `start_s` is what the preflight's session
+/// took beside its benchmarks. Returns the signal that ended it early.
 [[nodiscard]] inline std::optional<int> run_campaign(const context& in, const target_device& device,
-                                                     std::vector<side>& sides, const measure_plan& plan, bool paired) {
+                                                     std::vector<side>& sides, const measure_plan& plan,
+                                                     std::optional<double> start_s, bool paired) {
     forecast times = detail::learn_times(in, device, plan);
+    if (start_s) times.started_in(*start_s);
     campaign_settings how;
     how.paired = paired;
     how.seed = std::random_device{}() % 1000000007u;
@@ -250,7 +253,7 @@ inline void finish_side(side& of, const preflight_outcome& before) {
         in.how.what == action::baseline ? check_ids(in) : std::vector<std::string>{};
     const preflight_outcome before = preflight(in, device, checked, plan.target);
     if (const std::optional<int> signal = in.signals.taken()) return {sides[0].made, signal, plan.target};
-    const std::optional<int> signal = run_campaign(in, device, sides, plan, false);
+    const std::optional<int> signal = run_campaign(in, device, sides, plan, before.start_s, false);
     finish_side(sides[0], before);
     result::baseline& made = sides[0].made;
     return {std::move(made), signal, json::partial_path(plan.target)};

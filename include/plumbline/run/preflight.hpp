@@ -22,7 +22,8 @@ namespace run {
 /// A session that was run to look at the machine rather than to time it.
 struct probe {
     session_end session;
-    scalar_map state; ///< of the session: inspection readings among others
+    scalar_map state;                ///< of the session: inspection readings among others
+    std::optional<double> start_s{}; ///< what the session took beside its benchmarks and the inspection
 
     /// Whether the device was opened; a session that died later has still shown that.
     [[nodiscard]] bool started() const { return state.count(start_state::opened) != 0; }
@@ -68,12 +69,20 @@ inline constexpr double probe_budget_s = 0.3;
     probe made;
     launcher how = launcher_for(in, device.number, probe_budget_s);
     how.inspect = inspect;
+    const auto began = std::chrono::steady_clock::now();
+    double beside_start = 0;
     made.session = run_session(how, plan, beside, in.signals, [&](const session_event& event) {
         if (event.begins) in.remarks.step("checking: " + event.id);
+        beside_start += event.seconds;
     });
+    const double whole = detail::seconds_since(began);
     in.remarks.clear();
     if (made.session.measured.sessions.empty()) return made;
     made.state = made.session.measured.sessions.front().state;
+    if (const auto at = made.state.find(start_state::inspection_s); at != made.state.end()) {
+        beside_start += std::get<double>(at->second);
+    }
+    if (!made.session.failed) made.start_s = whole - beside_start;
     json::add_python_probe(made.session.measured.environment, environment::run_python_probe(device.machine));
     return made;
 }
@@ -140,8 +149,9 @@ check_machine(const context& in, const target_device& device, const probe& seen,
 
 /// What a preflight leaves for the file of its run.
 struct preflight_outcome {
-    scalar_map checks;              ///< what the file keeps of the checks
-    result::fingerprint frameworks; ///< what Python said, which no session asks again
+    scalar_map checks;               ///< what the file keeps of the checks
+    result::fingerprint frameworks;  ///< what Python said, which no session asks again
+    std::optional<double> start_s{}; ///< see probe
 };
 
 /// The check before measuring: the quick set, over a session that runs `ids`. Warnings and failures are shown; a
@@ -170,6 +180,7 @@ struct preflight_outcome {
     preflight_outcome made;
     made.checks = checks_for_file(outcomes, in.how.force);
     made.frameworks = seen.environment();
+    made.start_s = seen.start_s;
     return made;
 }
 

@@ -105,7 +105,7 @@ inline void store_noise(const context& in, const target_device& device, const re
     std::vector<side> sides = detail::self_test_sides(in, device, plan);
     const preflight_outcome before = preflight(in, device, {}, plan.target);
     if (const auto signal = in.signals.taken()) return say_interrupted(in, *signal, plan.target);
-    if (const auto signal = run_campaign(in, device, sides, plan, true)) {
+    if (const auto signal = run_campaign(in, device, sides, plan, before.start_s, true)) {
         return say_interrupted(in, *signal, plan.target);
     }
     result::baseline both = detail::pooled(sides[0], sides[1]);
