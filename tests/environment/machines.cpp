@@ -416,3 +416,34 @@ TEST_CASE("facts of the build are those of the program, and absent where it does
     CHECK(value(f, "build.assertions") == scalar{true});
 #endif
 }
+
+TEST_CASE("whatever /proc and /sys say, the fingerprint is read: damaged files cost their own attributes") {
+    const std::string huge = "9223372036854775807";
+    std::string lists = "0-1048576";
+    for (int i = 0; i < 1000; ++i) lists += ",0-1048576";
+    for (const std::string& text : {std::string(), huge, "-" + huge, std::string("1e308"), std::string("x\xff\0y", 4),
+                                    std::string(70000, '9'), lists, std::string("a:b:c - : ::\n\n=\n[\n]")}) {
+        fake_machine m;
+        make_server(m);
+        m.file("/proc/meminfo", "MemTotal: " + huge + " kB\nSwapTotal: 0 kB\nSwapFree: " + text + " kB\n");
+        m.file("/proc/self/numa_maps", "7f00 default N0=" + huge + " N0=" + huge + " N" + huge + "=1 N=" + text + "\n");
+        m.file("/proc/self/status", "Cpus_allowed_list:\t" + lists + "\nName:\t" + text + "\n");
+        m.file("/proc/self/cgroup", "0::relative\n");
+        m.file("/proc/self/mountinfo", "1 2 0:1 / point rw - cgroup2 cgroup2 rw\n" + text + "\n");
+        m.file("/proc/self/limits", "Max locked memory " + text + "\n");
+        m.file("/proc/cpuinfo", "processor: " + text + "\nmodel name: " + text + "\ncpu MHz: " + text + "\n");
+        m.file("/proc/loadavg", text).file("/proc/cmdline", text).file("/etc/os-release", text);
+        m.file("/proc/pressure/cpu", "some avg10=" + text + "\n").file("/proc/self/maps", text);
+        m.file("/sys/devices/system/cpu/smt/active", text).file("/proc/sys/vm/nr_hugepages", text);
+        const auto f = m.fingerprint();
+        CHECK_FALSE(f.find("memory.total_gib")->read.known());
+        CHECK_FALSE(f.find("cpu.usable")->read.known());
+        CHECK_FALSE(f.comparability_hash().empty());
+    }
+    // A quota beyond all numbers is as good as none.
+    fake_machine m;
+    m.file("/proc/self/status", "Cpus_allowed_list:\t0-3\n").file("/proc/self/cgroup", "0::/\n");
+    m.file("/proc/self/mountinfo", "1 2 0:1 / /cg rw - cgroup2 cgroup2 rw\n");
+    m.file("/cg/cpu.max", "1e300 1\n");
+    CHECK(env::describe(m.fingerprint().find("cpu.usable")->read) == "4");
+}

@@ -83,8 +83,9 @@ struct mount {
         std::string folder = m.point + (path == "/" ? "" : path);
         while (folder.size() >= m.point.size()) {
             place.folders.push_back(folder);
-            if (folder == m.point) break;
-            folder.resize(folder.rfind('/'));
+            const auto slash = folder.rfind('/');
+            if (folder == m.point || slash == std::string::npos) break;
+            folder.resize(slash);
         }
         break;
     }
@@ -167,7 +168,8 @@ struct mount {
     if (allowed == 0 && limit == nullptr) return result::reading::absent("/proc/self/status: no Cpus_allowed_list");
     std::int64_t usable = allowed;
     if (limit != nullptr) {
-        const auto whole = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(*limit)));
+        // Bounded before it becomes an integer: a quota can be any number.
+        const auto whole = static_cast<std::int64_t>(std::ceil(std::clamp(*limit, 1.0, 1e6)));
         usable = allowed == 0 ? whole : std::min(allowed, whole);
     }
     return result::reading::of(usable);

@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_ENVIRONMENT_MEMORY_HPP
 #define PLUMBLINE_ENVIRONMENT_MEMORY_HPP
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -19,7 +20,8 @@ namespace detail {
     const auto text = field_of(file.text, name);
     const auto words = text ? split(*text, ' ') : std::vector<std::string>{};
     const auto value = words.empty() ? std::nullopt : integer(words[0]);
-    if (!value) return result::reading::absent("/proc/meminfo: no " + name);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 1024;
+    if (!value || *value < 0 || *value > most) return result::reading::absent("/proc/meminfo: no " + name);
     return result::reading::of(*value * 1024);
 }
 

@@ -45,7 +45,10 @@ namespace detail {
             if (word[0] != 'N' || equal == std::string::npos) continue;
             const auto node = integer(std::string_view(word).substr(1, equal - 1));
             const auto count = integer(std::string_view(word).substr(equal + 1));
-            if (node && count) pages[static_cast<int>(*node)] += *count;
+            constexpr std::int64_t most = std::int64_t{1} << 40; // more pages than any machine has
+            if (node && count && *node >= 0 && *node < 1 << 16 && *count >= 0 && *count <= most) {
+                pages[static_cast<int>(*node)] += *count;
+            }
         }
     }
     std::vector<std::string> nodes;

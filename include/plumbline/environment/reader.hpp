@@ -206,7 +206,9 @@ namespace detail {
         const auto first = detail::integer(std::string_view(piece).substr(0, dash));
         const auto last = dash == std::string::npos ? first : detail::integer(std::string_view(piece).substr(dash + 1));
         // A limit far above any machine keeps a damaged file from filling the memory.
-        if (!first || !last || *first < 0 || *last < *first || *last > 1 << 20) return {};
+        constexpr std::int64_t most = 1 << 20;
+        if (!first || !last || *first < 0 || *last < *first || *last > most) return {};
+        if (static_cast<std::int64_t>(ids.size()) + *last - *first > most) return {};
         for (std::int64_t id = *first; id <= *last; ++id) ids.push_back(static_cast<int>(id));
     }
     return ids;
