@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, builds `bench` in Release and runs it with the arguments given:
+# Installs what is missing, builds `bench` and `bench-compare` in Release and runs `bench` with the arguments given:
 #   ./tools/bench.sh --baseline
 # Exit codes are those of bench; 6 when the set-up itself fails. See setup.sh for the environment variables.
 set -euo pipefail

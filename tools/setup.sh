@@ -228,6 +228,6 @@ plumbline_set_up() {
     fi
     plumbline_ensure_packages "$kind"
     plumbline_configure "$@"
-    if [ "$kind" = bench ]; then plumbline_make bench; else plumbline_make; fi
+    if [ "$kind" = bench ]; then plumbline_make bench bench-compare; else plumbline_make; fi
     exec 9>&-
 }

@@ -98,7 +98,7 @@ has 'apt-get' "$(cat "$APT_LOG")" 'install --no-install-recommends nlohmann-json
 has 'apt-get' "$(cat "$APT_LOG")" 'libdnnl-dev'
 has 'configuring' "$(cat "$CMAKE_LOG")" '-DCMAKE_BUILD_TYPE=Release'
 has 'configuring' "$(cat "$CMAKE_LOG")" '-DPLUMBLINE_BUILD_TESTS=OFF' # doctest is not among bench's packages
-has 'building' "$(cat "$CMAKE_LOG")" '--target bench'
+has 'building' "$(cat "$CMAKE_LOG")" '--target bench bench-compare'
 
 # A second call: no apt-get, no configure step.
 : >"$APT_LOG"

@@ -135,6 +135,7 @@ TEST_CASE("contradictions are refused") {
     CHECK(has(refusal({"--baseline", "--replace"}), "--reason=TEXT"));
     CHECK(has(refusal({"--baseline", "--reason=x"}), "belongs to --replace"));
     CHECK(has(refusal({"--compare", "--suite=quick"}), "use --filter"));
+    CHECK(has(refusal({"--append", "--suite=quick"}), "--suite has no meaning"));
     CHECK(has(refusal({"--policy=p.json"}), "belongs to --compare"));
     CHECK(has(refusal({"--planted=1"}), "belongs to --self-test"));
     CHECK(has(refusal({"--compare", "--benchmark_out=x"}), "--benchmark_out"));

@@ -377,3 +377,13 @@ TEST_CASE("a folder is no baseline") {
     CHECK(r.code == 2);
     CHECK(contains(r.err, "is a folder"));
 }
+
+TEST_CASE("without a folder for temporary files a check says what to set") {
+    fake_place at;
+    for (const char* folder : {"/no/such/folder", "/proc"}) {
+        at.variables["TMPDIR"] = folder;
+        const ended r = at.bench({"--fingerprint"});
+        CHECK(r.code == 2);
+        CHECK(contains(r.err, "set TMPDIR"));
+    }
+}

@@ -2,8 +2,12 @@
 #ifndef PLUMBLINE_RUN_CHECK_COMMAND_HPP
 #define PLUMBLINE_RUN_CHECK_COMMAND_HPP
 
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <unistd.h>
@@ -23,10 +27,13 @@ namespace detail {
 class scratch_folder {
 public:
     scratch_folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "plumbline-XXXXXX").string();
+        std::error_code missing;
+        const std::filesystem::path place = std::filesystem::temp_directory_path(missing);
+        const char* remedy = "; set TMPDIR to a folder that can be written";
+        if (missing) throw file_error("TMPDIR", "there is no folder for temporary files" + std::string(remedy));
+        std::string name = (place / "plumbline-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr)
-            throw file_error(name, std::string("cannot be made: ") + std::strerror(errno) +
-                                       "; set TMPDIR to a folder that can be written");
+            throw file_error(name, std::string("cannot be made: ") + std::strerror(errno) + remedy);
         path_ = name;
     }
     scratch_folder(const scratch_folder&) = delete;

@@ -287,6 +287,9 @@ inline void check_together(const CLI::App& app, const options& o, const raw_opti
     if (o.what == action::compare && !o.suite.empty()) {
         throw usage_error("--compare runs the baseline's own benchmarks, so --suite has no meaning; use --filter");
     }
+    if (o.append && !o.suite.empty()) {
+        throw usage_error("--append runs the baseline's own benchmarks, so --suite has no meaning; leave it out");
+    }
     if (given("--planted") && o.what != action::self_test) {
         throw usage_error("--planted belongs to --self-test; add it or leave --planted out");
     }
