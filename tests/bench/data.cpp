@@ -2,12 +2,16 @@
 // bench --data from end to end: what a person gets who names images, records, or something that is neither.
 #include <doctest/doctest.h>
 
+#include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "broken_images.hpp"
@@ -28,7 +32,8 @@ struct place {
         variables["PLUMBLINE_BASELINE_DIR"] = folder / "baselines";
         variables["PLUMBLINE_CACHE_DIR"] = folder / "cache";
         std::ofstream(folder / "suite.json") << R"({"name": "loading", "cpu": [
-            "dataloader/jpeg/w2p2/b8", "dataloader/raw/w1p1/b8"]})";
+            "dataloader/jpeg/w2p2/b8", "dataloader/raw/w1p1/b8",
+            "dataloader/memory/wbestp2/b8"]})";
         fs::create_directory(folder / "data");
     }
 
@@ -50,6 +55,36 @@ std::string text_of(const result::result& from, const std::string& name) {
     const auto at = state.find(name);
     return at == state.end() ? "" : plumbline::to_string(at->second);
 }
+
+/// A control group with a quota of one CPU, where this process may make one; removed at its end.
+class quota_of_one_cpu {
+public:
+    quota_of_one_cpu() {
+        for (const char* parent : {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup"}) {
+            const fs::path group = fs::path(parent) / ("plumbline-test-" + std::to_string(::getpid()));
+            std::error_code problem;
+            if (!fs::create_directory(group, problem)) continue;
+            std::ofstream(group / "cpu.max") << "100000 100000";   // version 2
+            std::ofstream(group / "cpu.cfs_quota_us") << "100000"; // version 1
+            const std::string two = contents(group / "cpu.max"), one = contents(group / "cpu.cfs_quota_us");
+            if (two == "100000 100000\n" || one == "100000\n") {
+                path_ = group;
+                return;
+            }
+            ::rmdir(group.c_str());
+        }
+    }
+    quota_of_one_cpu(const quota_of_one_cpu&) = delete;
+    quota_of_one_cpu& operator=(const quota_of_one_cpu&) = delete;
+    ~quota_of_one_cpu() {
+        // The last process may still be on its way out.
+        for (int i = 0; !path_.empty() && ::rmdir(path_.c_str()) != 0 && i < 100; ++i) ::poll(nullptr, 0, 10);
+    }
+    [[nodiscard]] const fs::path& path() const { return path_; } ///< empty where none could be made
+
+private:
+    fs::path path_;
+};
 
 void write_text(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::binary) << content;
@@ -172,4 +207,43 @@ TEST_CASE(
     CHECK(contains(full.out, "cannot write 100663424 bytes"));
     CHECK(contains(full.out, "PLUMBLINE_CACHE_DIR"));
     CHECK(fs::is_empty(at.folder / "cache"));
+}
+
+TEST_CASE("one CPU of several, by affinity or by quota, moves the knee to one worker, and the report says why") {
+    cpu_set_t before;
+    REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
+    if (CPU_COUNT(&before) < 2) {
+        MESSAGE("this process has one CPU already");
+        return;
+    }
+    const place at;
+    int first = 0;
+    while (!CPU_ISSET(first, &before)) ++first;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
+    const ended masked = at.bench("memory", "");
+    REQUIRE(sched_setaffinity(0, sizeof before, &before) == 0);
+    CAPTURE(masked.out);
+    CHECK(masked.code == 0);
+    CHECK(contains(masked.out, "recommended: num_workers=1, "));
+    CHECK(contains(masked.out, "images/s, every usable CPU: the affinity mask allows 1 of the machine's "));
+    CHECK(contains(masked.out, "affinity: the affinity mask allows 1 of the machine's "));
+
+    const quota_of_one_cpu group;
+    if (group.path().empty()) {
+        MESSAGE("no control group can be made here; a quota is tested on a made-up machine only");
+        return;
+    }
+    const std::string enter = "echo $$ > " + (group.path() / "cgroup.procs").string() + " && exec \"$0\" \"$@\"";
+    const ended limited = run_program("/bin/sh",
+                                      {"-c", enter, BENCH, "--backend=cpu", "--sessions=1", "--filter=memory",
+                                       "--suite=" + (at.folder / "suite.json"), "--time-budget=2"},
+                                      at.variables, at.folder.text());
+    CAPTURE(limited.err);
+    CAPTURE(limited.out);
+    CHECK(limited.code == 0);
+    CHECK(contains(limited.out, "recommended: num_workers=1, "));
+    CHECK(contains(limited.out, "images/s, every usable CPU: the control group's CPU quota is 1 CPU, "));
 }

@@ -70,15 +70,6 @@ def crop_box(width, height, random, area=(0.08, 1.0), aspect=(3 / 4, 4 / 3)):
     return (width - w) // 2, (height - h) // 2, w, h
 
 
-def cache_folder():
-    """loader::cache_folder."""
-    if os.environ.get("PLUMBLINE_CACHE_DIR"):
-        return pathlib.Path(os.environ["PLUMBLINE_CACHE_DIR"])
-    if os.environ.get("XDG_CACHE_HOME"):
-        return pathlib.Path(os.environ["XDG_CACHE_HOME"]) / "plumbline"
-    return pathlib.Path.home() / ".cache" / "plumbline"
-
-
 def image_files(folder):
     files = sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
     if not files:
@@ -217,7 +208,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--like", required=True, help="baseline written by bench on this machine")
     parser.add_argument("--output", required=True)
-    parser.add_argument("--data", help="folder of images; default: the generated set in plumbline's cache folder")
+    parser.add_argument("--data", help="folder of images; default: the one that bench read")
     parser.add_argument("--filter", default="", help="regular expression on ids")
     parser.add_argument("--sessions", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=10, help="for each id, number of workers and session")
@@ -238,8 +229,7 @@ def main():
               and not r["workload"]["params"].get("train") and re.search(args.filter, r["id"])]
     if not chosen:
         sys.exit(f"{args.like}: no result dataloader/jpeg/... that matches; run bench with --filter='^dataloader/jpeg'")
-    folder = args.data or cache_folder() / chosen[0]["workload"]["params"]["data"].split(":", 1)[-1]
-    files = image_files(folder)
+    files = image_files(args.data or chosen[0]["sessions"][0]["state"]["data_path"])
     order = [r["id"] for r in chosen]
     out = {**like, "created": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
            "tool": {"name": "pytorch_dataloader.py", "version": torch.__version__},

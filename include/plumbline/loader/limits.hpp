@@ -101,7 +101,8 @@ inline std::string mebibytes(std::int64_t bytes) {
 inline void name_cpu_limits(const machine_limits& has, const demand& asks, std::vector<limit>& named) {
     const std::string machine = has.logical_cpus ? " of the machine's " + std::to_string(*has.logical_cpus) : "";
     if (has.quota_cpus && *has.quota_cpus < static_cast<double>(has.allowed_cpus)) {
-        named.push_back({"cpu_quota", "the control group's CPU quota is " + short_number(*has.quota_cpus) + " CPUs, " +
+        named.push_back({"cpu_quota", "the control group's CPU quota is " + short_number(*has.quota_cpus) +
+                                          (*has.quota_cpus == 1 ? " CPU, " : " CPUs, ") +
                                           std::to_string(has.allowed_cpus) + " are in the affinity mask"});
     }
     if (has.logical_cpus && has.allowed_cpus < *has.logical_cpus) {
