@@ -35,7 +35,10 @@ struct family_settings {
     inputs data = default_inputs();
     /// Pinned ring and copy to the device; empty: the ring is locked in memory and there is no copy.
     std::function<transfer(B&)> pinned;
-    /// A training step of the backend as the consumer of `/train`: called once, gives what is done with each batch.
+    /// A training step of the backend as the consumer of `/train`. Called once for each benchmark, untimed: it makes
+    /// the step for batches of `batch` images, `size` squared, of `type` in layout `order`. What it returns is called
+    /// with every batch (batch::device() where the benchmark is pinned, else batch::host()) and comes back when the
+    /// step is over: then the batch's memory is written again, and what is left of the time is the wait for the loader.
     std::function<std::function<void(const batch&)>(B&, const workload::dataloader::params&)> training_step;
 };
 
