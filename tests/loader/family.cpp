@@ -184,6 +184,26 @@ TEST_CASE("the user's own folder is part of the hash, is checked at once, and it
     CHECK(seen.verified);
 }
 
+TEST_CASE("batches in flight that would take more than half of the memory are refused, not tried") {
+    const test::temporary_folder cache;
+    const loader::data_set data = settings(cache).data.memory.open({});
+    loader::loader_case one;
+    one.what = workload::dataloader::parse("dataloader/memory/w4p2/b8");
+    one.data = &data;
+    const loader::demand asks = loader::demand_of(one, 4, 2, false);
+    CHECK(asks.ring_bytes == 10 * 8 * 3 * 224 * 224 * 4);
+    loader::machine_limits has;
+    CHECK_NOTHROW(loader::check_memory(has, asks)); // not known
+    has.available_bytes = 2 * static_cast<std::int64_t>(asks.ring_bytes);
+    CHECK_NOTHROW(loader::check_memory(has, asks));
+    --*has.available_bytes;
+    CHECK_THROWS_WITH_AS(loader::check_memory(has, asks), doctest::Contains("4 workers need 45 MiB"),
+                         unsupported_error);
+    fake_backend on;
+    const auto family = loader::family(settings(cache));
+    CHECK_THROWS_AS((void)run(family, "dataloader/memory/w1000p64/b65536", on), unsupported_error);
+}
+
 TEST_CASE("a transform that is wrong does not pass verification") {
     const test::temporary_folder cache;
     const loader::augmentation how;

@@ -90,11 +90,34 @@ inline std::size_t verify_transform(const pipeline& all, const augmentation& how
     return checked;
 }
 
+/// The demand of a case with a number of workers.
+[[nodiscard]] inline demand demand_of(const loader_case& one, std::size_t workers, std::size_t prefetch,
+                                      bool driver_pins) {
+    demand asks;
+    asks.workers = workers;
+    asks.ring_bytes = (std::max<std::size_t>(workers * prefetch, 1) + 2) * one.what.batch * one.data->all.sample_bytes;
+    asks.data_bytes = one.data->bytes;
+    asks.pinned = one.what.pinned && !driver_pins;
+    asks.cold = one.what.cold;
+    return asks;
+}
+
+/// Refuses what would not leave half of the memory to everybody else: unsupported_error.
+inline void check_memory(const machine_limits& has, const demand& asks) {
+    const auto ring = static_cast<std::int64_t>(asks.ring_bytes);
+    if (!has.available_bytes || ring <= *has.available_bytes / 2) return;
+    throw unsupported_error(std::to_string(asks.workers) + " workers need " + detail::mebibytes(ring) +
+                            " for the batches in flight, more than half of the " +
+                            detail::mebibytes(*has.available_bytes) +
+                            " of memory available; ask for fewer workers or smaller batches (wNpM, bN in the id)");
+}
+
 namespace detail {
 
 /// Times one loader.
-inline throughput run_loader(const loader_case& one, std::size_t workers, std::size_t prefetch,
-                             std::chrono::nanoseconds budget) {
+inline throughput run_loader(const loader_case& one, const machine_limits& has, std::size_t workers,
+                             std::size_t prefetch, std::chrono::nanoseconds budget) {
+    check_memory(has, demand_of(one, workers, prefetch, false));
     const transfer way = one.make_transfer ? one.make_transfer() : transfer{};
     data_loader timed(one.data->all, options_of(one, workers, prefetch), way.memory, way.copy);
     throughput_plan plan;
@@ -181,23 +204,11 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
 
 } // namespace detail
 
-/// The demand of a case with a number of workers.
-[[nodiscard]] inline demand demand_of(const loader_case& one, std::size_t workers, std::size_t prefetch,
-                                      bool driver_pins) {
-    demand asks;
-    asks.workers = workers;
-    asks.ring_bytes = (std::max<std::size_t>(workers * prefetch, 1) + 2) * one.what.batch * one.data->all.sample_bytes;
-    asks.data_bytes = one.data->bytes;
-    asks.pinned = one.what.pinned && !driver_pins;
-    asks.cold = one.what.cold;
-    return asks;
-}
-
 /// Sweeps the number of workers, each for `each`, and recommends.
 [[nodiscard]] inline recommendation recommend_for(const loader_case& one, const machine_limits& has,
                                                   std::chrono::nanoseconds each, bool device) {
     const auto rate = [&](std::size_t workers, std::size_t prefetch) {
-        const throughput seen = detail::run_loader(one, workers, prefetch, each);
+        const throughput seen = detail::run_loader(one, has, workers, prefetch, each);
         return sweep_point{workers, prefetch, seen.rate(), seen.cpu_ns_per_image(), seen.cpu_share()};
     };
     const auto all = static_cast<std::size_t>(has.usable_cpus);
@@ -240,7 +251,7 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
     }
     const std::size_t workers = resolve(one.what.workers, has, sweep_done);
     const auto throttled_before = environment::read_throttling(*one.machine);
-    const throughput seen = detail::run_loader(one, workers, one.what.prefetch, time.total);
+    const throughput seen = detail::run_loader(one, has, workers, one.what.prefetch, time.total);
     const auto throttled_after = environment::read_throttling(*one.machine);
 
     measure::metric figure;
