@@ -6,9 +6,10 @@
     dataloader_side_by_side.py --backend=cuda                     # pinned, and copied to the GPU by both
     dataloader_side_by_side.py --check-pixels=build/.../loader_dump_samples
 
-Each round measures plumbline with every number of --ours workers and then torch with every number of --torch workers,
-same batch, size, dtype, layout and crop boxes; a point is the median over the rounds. Needs torch and torchvision; under
-four minutes with the defaults on 16 CPUs. Ends with 1 when plumbline is less than --least times torch, or pixels differ.
+Each round measures plumbline with every number of --ours workers and then torch with every number of --torch
+workers, same batch, size, dtype, layout and crop boxes; a point is the median over the rounds. Needs torch and
+torchvision; under four minutes with the defaults on 16 CPUs. Ends with 1 when plumbline is less than --least times
+torch, or pixels differ.
 """
 import argparse
 import json
@@ -33,8 +34,9 @@ def measure_ours(args, folder, index):
     suite = folder / "suite.json"
     suite.write_text(json.dumps({"name": "side_by_side", args.backend: ids}))
     saved = folder / f"ours-{index}.json"
-    command = [args.bench, f"--backend={args.backend}", f"--suite={suite}", "--sessions=1", "--force", f"--save={saved}",
-               f"--output={folder / f'ours-{index}.txt'}"] + ([f"--data={args.data}"] if args.data else [])
+    command = [args.bench, f"--backend={args.backend}", f"--suite={suite}", "--sessions=1", "--force",
+               f"--save={saved}", f"--output={folder / f'ours-{index}.txt'}"]
+    command += [f"--data={args.data}"] if args.data else []
     ended = subprocess.run(command, check=False)
     if ended.returncode != 0:
         sys.exit(f"{' '.join(command)} ended with {ended.returncode}")

@@ -57,8 +57,8 @@ struct throughput {
     /// Decode and transform only compute: CPU time used over the time they took, at most 1. Less where the CPU was
     /// elsewhere.
     [[nodiscard]] double cpu_share() const {
-        const double computing = stage_ns[static_cast<std::size_t>(stage::decode)] +
-                                 stage_ns[static_cast<std::size_t>(stage::transform)];
+        const double computing =
+            stage_ns[static_cast<std::size_t>(stage::decode)] + stage_ns[static_cast<std::size_t>(stage::transform)];
         return computing > 0 ? std::min(1.0, cpu_ns / computing) : 1;
     }
     [[nodiscard]] double read_bytes_per_s() const {
