@@ -39,7 +39,7 @@ def measure_ours(args, folder, index):
     command += [f"--data={args.data}"] if args.data else []
     ended = subprocess.run(command, check=False)
     if ended.returncode != 0:
-        sys.exit(f"{' '.join(command)} ended with {ended.returncode}")
+        sys.exit(f"{' '.join(map(str, command))} ended with {ended.returncode}")
     rates = {}
     for result in json.loads(saved.read_text())["results"]:
         session = result["sessions"][0]
@@ -113,7 +113,7 @@ def main():
     if args.check_pixels:
         pixels = subprocess.run([sys.executable, "-B", HERE.parents[1] / "tests/loader/check_with_pillow.py",
                                  args.check_pixels, HERE], check=False).returncode
-        print("pixels: as Pillow's, within 2 levels in the mean" if pixels == 0 else f"pixels: check ended with {pixels}")
+        print("pixels: " + ("as Pillow's, within 2 levels in the mean" if pixels == 0 else f"ended with {pixels}"))
         failed = failed or pixels != 0
     return 1 if failed else 0
 
