@@ -227,6 +227,9 @@ TEST_CASE("another architecture is answered for too, and nonsense is refused wit
     CHECK_THROWS_WITH_AS(static_cast<void>(device_properties("{}")),
                          doctest::Contains(cudnnGetVersion() >= 91900 ? "maxGridSize" : "BAD_PARAM"), error);
     CHECK_THROWS_AS(static_cast<void>(device_properties("")), error);
+    for (const std::size_t depth : {16'000u, 200'000u}) {
+        CHECK_THROWS_AS(static_cast<void>(device_properties(std::string(depth, '['))), error);
+    }
 }
 
 #endif

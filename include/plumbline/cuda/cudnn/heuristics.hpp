@@ -17,6 +17,11 @@ namespace cuda::cudnn {
 /// before. The layout of the JSON is cuDNN's own; device_json() of a real device gives it.
 [[nodiscard]] inline descriptor device_properties(const std::string& json) {
 #if CUDNN_VERSION >= 90800
+    // Real ones have about 1 KiB. cuDNN's reader recurses: 200,000 brackets overflow its stack.
+    constexpr std::size_t longest = 16384;
+    if (json.size() > longest) {
+        throw error("a device's description of " + std::to_string(json.size()) + " bytes is none of cuDNN's");
+    }
     descriptor made(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties");
     // cuDNN counts the end mark.
     const std::vector<char> text(json.c_str(), json.c_str() + json.size() + 1);
