@@ -21,7 +21,7 @@ namespace compare {
                                            const policy& rules) {
     if (by_rule) return *by_rule;
     if (what.flop <= 0) return false;
-    return what.bytes <= 0 || what.flop / what.bytes >= rules.compute_intensity;
+    return what.flop >= rules.compute_intensity * what.bytes;
 }
 
 namespace detail {
