@@ -37,3 +37,20 @@ TEST_CASE("without a limit that is needed there is no fraction") {
     on.ceilings.clear();
     CHECK_FALSE(result::fraction_of_limit(what, on, 1e6));
 }
+
+TEST_CASE("work of bytes alone is held against the copy that moves as many, where one was measured") {
+    result::device on;
+    on.ceilings = {{"copy_bytes_per_s", 4.2e12}, {"copy_128MiB_bytes_per_s", 4e12}};
+    workload::description norm;
+    norm.family = "layernorm";
+    norm.bytes = 256.0 * 1048576 + 150000; // a little more than the copy: vectors and statistics
+    CHECK(result::fraction_of_limit(norm, on, norm.bytes / 4e12 * 1e9) == doctest::Approx(1.0));
+    norm.bytes *= 1.5; // no copy of 192 MiB
+    CHECK(result::fraction_of_limit(norm, on, norm.bytes / 4.2e12 * 1e9) == doctest::Approx(1.0));
+    workload::description probe;
+    probe.family = "probe";
+    probe.bytes = 256.0 * 1048576; // would else always reach its own limit
+    CHECK(result::fraction_of_limit(probe, on, probe.bytes / 4e12 * 1e9) == doctest::Approx(4.0 / 4.2));
+    norm.bytes = 1000; // less than any copy
+    CHECK(result::fraction_of_limit(norm, on, 1000 / 4.2e12 * 1e9) == doctest::Approx(1.0));
+}

@@ -6,7 +6,7 @@
 #
 # Environment: BENCH (the bench program; default: the one that tools/bench.sh builds), PYTHON (one with PyTorch; default
 # python3), KEEP (folder for the files of every round; default: a temporary one that is removed), SEARCH=1 (also the best
-# of 16 plans, against the same peer; takes about three times as long), PEER (gemm, conv or training_step: which
+# of 16 plans, against the same peer; takes about three times as long), PEER (gemm, conv, norm or training_step: which
 # pytorch_*.py is the other side), PEER_FLAGS (for it, as --compile).
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

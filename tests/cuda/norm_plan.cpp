@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <initializer_list>
+
+#include <doctest/doctest.h>
+
+#include "plumbline/cuda/norm_plan.hpp"
+
+using namespace plumbline::cuda::kernels;
+
+namespace {
+
+/// What every plan must satisfy on a device of `sms` multiprocessors.
+void check(const norm_plan& plan, std::int64_t rows, std::int64_t hidden, std::size_t element, unsigned tensors) {
+    CAPTURE(rows);
+    CAPTURE(hidden);
+    CAPTURE(element);
+    REQUIRE(plan.blocks >= 1);
+    CHECK(plan.block_threads() <= 1024);
+    if (plan.threads == 0) return;
+    CHECK(units_of_row(hidden, element) <= std::uint64_t{plan.threads} * plan.units);
+    // A thread owns the same columns in all of its rows.
+    CHECK(std::int64_t{plan.blocks} * plan.groups() % offset_period(hidden, element) == 0);
+    // 227 KiB is the most that an H200 gives a block, less 2 KiB of static memory.
+    CHECK(stage_bytes(plan, tensors) <= 225u << 10);
+    CHECK(plan.stages >= 1);
+    CHECK(plan.stages <= 8);
+}
+
+} // namespace
+
+TEST_CASE("every row fits its plan, for each width, offset and number of rows") {
+    for (std::size_t element : {2u, 4u}) {
+        for (std::int64_t hidden = 1; hidden <= 65536; hidden += hidden < 1100 ? 1 : 997) {
+            for (std::int64_t rows : {1, 3, 1000, 65536}) {
+                check(plan_forward(rows, hidden, element, 132), rows, hidden, element, 1);
+                check(plan_backward(rows, hidden, element, 132), rows, hidden, element, 2);
+                check(plan_forward(rows, hidden, element, 1), rows, hidden, element, 1);
+            }
+        }
+    }
+}
+
+TEST_CASE("units of a row count both ends, at the worst offset that occurs") {
+    CHECK(units_of_row(4096, 2) == 512);
+    CHECK(units_of_row(4095, 2) == 513); // offsets 0 to 7
+    CHECK(units_of_row(4092, 2) == 512); // offsets 0 and 4
+    CHECK(units_of_row(1, 4) == 1);
+    CHECK(units_of_row(2, 2) == 1);
+    CHECK(units_of_row(3, 2) == 2); // from 7 on
+    CHECK(offset_period(4096, 2) == 1);
+    CHECK(offset_period(4095, 2) == 8);
+    CHECK(offset_period(4092, 2) == 2);
+    CHECK(offset_period(4095, 4) == 4);
+}
+
+TEST_CASE("the plans of the standard suite fill the device, and few rows get few blocks") {
+    CHECK(plan_forward(16384, 4096, 2, 132) == norm_plan{128, 4, 3, 660});
+    CHECK(plan_backward(16384, 4096, 2, 132) == norm_plan{256, 2, 3, 396});
+    CHECK(plan_forward(65536, 768, 2, 132) == norm_plan{32, 4, 3, 660});
+    CHECK(plan_backward(65536, 768, 2, 132).threads == 32);
+    CHECK(plan_forward(8192, 4095, 2, 132).blocks % 8 == 0);
+    CHECK(plan_forward(1, 4096, 2, 132).blocks == 1);
+    CHECK(plan_forward(5, 768, 2, 132).blocks == 2); // four rows a block
+    CHECK(plan_forward(4, 65536, 4, 132).threads == 0);
+    CHECK(plan_forward(4, 65536, 2, 132).threads == 1024);
+    CHECK(plan_backward(4, 65536, 2, 132).threads == 0);
+    CHECK(partial_elements({256, 2, 3, 10}, 4096) == 10u * 2 * 4096);
+}
