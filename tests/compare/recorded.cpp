@@ -120,7 +120,9 @@ result::baseline recorded_side(const json& benchmarks, std::size_t first, Factor
     for (const auto& [id, one] : benchmarks.items()) {
         const auto [factor, clock_factor] = factors(id);
         values times;
-        for (std::size_t i = first; i < 20; i += 2) times.push_back(one["median_ns"][i].template get<double>() * factor);
+        for (std::size_t i = first; i < 20; i += 2) {
+            times.push_back(one["median_ns"][i].template get<double>() * factor);
+        }
         auto& added = build::add(made, id, times, plumbline::benchmark_class::kernel, "ns");
         for (std::size_t i = 0; i < times.size(); ++i) {
             const double cycles = one["median_cycles"][first + 2 * i];
