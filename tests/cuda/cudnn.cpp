@@ -240,6 +240,33 @@ TEST_CASE("a launch's pointers are bound without a GPU, with and without a works
     CHECK_NOTHROW(static_cast<void>(variant_pack({conv_x, conv_w, conv_y}, {cells, cells + 1, cells + 2}, cells + 3)));
 }
 
+TEST_CASE("tensors of a graph lie in memory as the workload says") {
+    const auto place = [](const tensor& of, const std::vector<std::int64_t>& at) {
+        REQUIRE(of.strides.size() == at.size());
+        REQUIRE(of.dimensions.size() == at.size());
+        std::int64_t index = 0;
+        for (std::size_t i = 0; i < at.size(); ++i) index += of.strides[i] * at[i];
+        return index;
+    };
+    for (const char* layout : {"nhwc", "nchw"}) {
+        const std::string lead = std::string("conv/fprop/bf16/") + layout;
+        const auto flat = workload::conv::parse(lead + "/n3c6h7w8k10r3s2u2p1g2");
+        CHECK(x_of(flat).dimensions == std::vector<std::int64_t>{3, 6, 7, 8});
+        CHECK(w_of(flat).dimensions == std::vector<std::int64_t>{10, 3, 3, 2});
+        CHECK(y_of(flat).dimensions == std::vector<std::int64_t>{3, 10, 4, 5});
+        CHECK(place(x_of(flat), {2, 5, 4, 3}) == flat.x_index(2, 5, 0, 4, 3));
+        CHECK(place(w_of(flat), {9, 2, 1, 1}) == flat.w_index(9, 2, 0, 1, 1));
+        CHECK(place(y_of(flat), {1, 8, 3, 2}) == flat.y_index(1, 8, 0, 3, 2));
+        const auto deep = workload::conv::parse(lead + "/n3c6h7w8d5k10r3s2t4u1p1");
+        CHECK(x_of(deep).dimensions == std::vector<std::int64_t>{3, 6, 5, 7, 8});
+        CHECK(w_of(deep).dimensions == std::vector<std::int64_t>{10, 6, 4, 3, 2});
+        CHECK(y_of(deep).dimensions == std::vector<std::int64_t>{3, 10, 4, 7, 9});
+        CHECK(place(x_of(deep), {2, 5, 4, 3, 6}) == deep.x_index(2, 5, 4, 3, 6));
+        CHECK(place(w_of(deep), {9, 5, 3, 2, 1}) == deep.w_index(9, 5, 3, 2, 1));
+        CHECK(place(y_of(deep), {1, 8, 3, 2, 7}) == deep.y_index(1, 8, 3, 2, 7));
+    }
+}
+
 TEST_CASE("knobs are read and written alike") {
     const std::vector<knob> knobs{{2, 4}, {13, 0}, {28, -1}};
     CHECK(knobs_text(knobs) == "k2=4_k13=0_k28=-1");
