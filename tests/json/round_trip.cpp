@@ -8,6 +8,7 @@
 
 #include "plumbline/json/baseline.hpp"
 #include "plumbline/json/store.hpp"
+#include "plumbline/workload/gemm.hpp"
 #include "sample.hpp"
 
 using namespace plumbline;
@@ -30,6 +31,24 @@ TEST_CASE("no alarm is raised by what was measured on a sound H200") {
         CHECK(json::dump(measured).find("\"alarms\"") == std::string::npos);
     }
     CHECK(results > 20);
+}
+
+TEST_CASE("ids of the shipped baselines still mean the work that was measured") {
+    std::size_t products = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(PLUMBLINE_TEST_DATA "/../../baselines/reference")) {
+        if (entry.path().extension() != ".json") continue;
+        for (const result::result& measured : json::load(entry.path()).results) {
+            if (measured.what.family != "gemm") continue;
+            ++products;
+            const workload::description today = workload::gemm::describe(workload::gemm::parse(measured.what.id));
+            CAPTURE(measured.what.id);
+            CHECK(today.params == measured.what.params);
+            CHECK(today.hash() == measured.what.hash());
+            CHECK(today.flop == measured.what.flop);
+            CHECK(today.bytes == measured.what.bytes);
+        }
+    }
+    CHECK(products >= 12);
 }
 
 TEST_CASE("what was written reads back the same, in every member") {
