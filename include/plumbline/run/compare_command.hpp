@@ -83,15 +83,18 @@ namespace detail {
     return recorded;
 }
 
-/// The comparison, with the recorded plans on both sides where they were replayed. What is kept on disk stays as it is.
-[[nodiscard]] inline compare::comparison compare_replayed(const context& in, result::baseline base,
-                                                          result::baseline candidate,
-                                                          const std::vector<result::result>& recorded,
-                                                          const compare::policy& rules) {
+/// The comparison and what explains it, with the recorded plans on both sides where they were replayed. What is kept on
+/// disk stays as it is.
+[[nodiscard]] inline compare::comparison compare_and_explain(const context& in, result::baseline base,
+                                                             result::baseline candidate,
+                                                             const std::vector<result::result>& recorded,
+                                                             const compare::policy& rules,
+                                                             const std::vector<compare::knowledge>& known) {
     const std::vector<std::string> remarks = compare::add_replayed(base, candidate, recorded);
     compare::comparison found = compare::compare(base, candidate, rules);
     if (in.how.replay) compare::note_replays(found, *in.how.replay);
     found.notes.insert(found.notes.end(), remarks.begin(), remarks.end());
+    found.why = compare::explain(found, base, candidate, rules, known);
     return found;
 }
 
@@ -122,8 +125,7 @@ namespace detail {
     if (run.signal) return say_interrupted(in, *run.signal, plan.target);
     json::save(plan.target, run.made);
     remove_leftovers(plan.target);
-    compare::comparison found = detail::compare_replayed(in, base, run.made, recorded, rules);
-    found.why = compare::explain(found, base, run.made, rules, known);
+    compare::comparison found = detail::compare_and_explain(in, base, run.made, recorded, rules, known);
     const std::optional<int> stopped =
         in.how.confirm ? confirm(in, device, run.made, found, plan.target) : std::optional<int>();
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
