@@ -49,6 +49,24 @@ TEST_CASE("checks of the host pass on a healthy server and fail for one reason e
          "no more than 2 threads"},
         {"cpu.quota", "as many as allowed", check_status::ok,
          [](world& w) { w.machine.file("/sys/fs/cgroup/user.slice/cpu.max", "800000 100000\n"); }, "8 CPUs of 8"},
+        {"cpu.left_alone", "by its load", check_status::ok,
+         [](world& w) { w.machine.file("/proc/loadavg", "3.9 1 1 1/99 7\n"); }, "load 3.9 on 8 CPUs"},
+        {"cpu.left_alone", "busy by its load", check_status::warn,
+         [](world& w) { w.machine.file("/proc/loadavg", "4.0 1 1 1/99 7\n"); }, "has ended"},
+        {"cpu.left_alone", "a load of a minute ago that nobody waits for", check_status::ok,
+         [](world& w) {
+             w.machine.file("/proc/loadavg", "9.5 1 1 1/99 7\n");
+             w.machine.file("/proc/pressure/cpu", "some avg10=9.99 avg60=80.00 avg300=0.00 total=1\n");
+         },
+         "waited for a CPU 9.99 %"},
+        {"cpu.left_alone", "work that waits", check_status::warn,
+         [](world& w) {
+             w.machine.file("/proc/loadavg", "0.1 1 1 1/99 7\n");
+             w.machine.file("/proc/pressure/cpu", "some avg10=10.00 avg60=0.00 avg300=0.00 total=1\n");
+         },
+         "10 % of the last 10 s"},
+        {"cpu.left_alone", "nothing is told", check_status::skipped,
+         [](world& w) { w.machine.file("/proc/loadavg", "\n").file("/proc/pressure/cpu", "\n"); }, "load.one_minute"},
         {"cpu.governor", "performance", check_status::ok, nothing, "performance"},
         {"cpu.governor", "powersave of intel_pstate", check_status::ok,
          [](world& w) {

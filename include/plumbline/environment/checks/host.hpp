@@ -98,6 +98,22 @@ namespace environment::checks {
     return warned(seen, "performance or schedutil", "cpupower frequency-set -g performance");
 }
 
+/// Nobody else keeps the CPUs busy: benchmarks of the CPU and all that waits for the host would be timed beside them.
+[[nodiscard]] inline check_outcome cpu_left_alone(const check_context& on) {
+    const auto load = known_number(on, "load.one_minute"), waiting = known_number(on, "load.pressure_cpu");
+    const auto usable = known_number(on, "cpu.usable");
+    if (!waiting && (!load || !usable)) return skipped(why_unknown(on, "load.one_minute"));
+    std::string seen;
+    if (waiting) seen = "work waited for a CPU " + environment::detail::shown(*waiting) + " % of the last 10 s";
+    if (load && usable) {
+        seen += (seen.empty() ? "load " : ", load ") + environment::detail::shown(*load) + " on " +
+                environment::detail::shown(*usable) + " CPUs";
+    }
+    const std::string expected = "waiting below 10 % (where that is not told: a load below half of the CPUs)";
+    if (waiting ? *waiting < 10 : *load < *usable / 2) return passed(seen, expected);
+    return warned(seen, expected, "wait until the other work (a build, a job; top shows it) has ended");
+}
+
 /// The time of the host is read from the CPU, not from a slow device.
 [[nodiscard]] inline check_outcome clock_source_fast(const check_context& on) {
     const auto source = known_text(on, "kernel.clock_source");
@@ -213,6 +229,7 @@ inline constexpr debug_variable debug_variables[] = {
             {"numa.local", 4, stop, extent::quick, numa_local},
             {"cpu.quota", 4, stop, extent::quick, cpu_quota_sufficient},
             {"cpu.governor", 4, stop, extent::quick, cpu_governor_fast},
+            {"cpu.left_alone", 4, stop, extent::quick, cpu_left_alone},
             {"kernel.clock_source", 4, stop, extent::quick, clock_source_fast},
             {"memory.shared", 4, stop, extent::quick, shared_memory_sufficient},
             {"memory.locked", 4, stop, extent::quick, memlock_sufficient},
