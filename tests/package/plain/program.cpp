@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two translation units with everything of the umbrella and the JSON files: the second is linked in or a shared
+// Two translation units with the umbrella, the comparator and the JSON files: the second is linked in or a shared
 // library.
 #include <cstdio>
 #include <string>
 
+#include <plumbline/compare/compare.hpp>
 #include <plumbline/json/store.hpp>
 #include <plumbline/plumbline.hpp>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string>
 
+#include <plumbline/compare/compare.hpp>
 #include <plumbline/json/store.hpp>
 #include <plumbline/plumbline.hpp>
 
