@@ -50,7 +50,13 @@ FIRST = {
     "compare/accept.hpp": ["compare/files.cpp"],
     "compare/siblings.hpp": ["compare/files.cpp"],
     "compare/graft.hpp": ["compare/files.cpp"],
+    "compare/explain.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
+    "compare/symptom.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
+    "compare/suspect.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
+    "compare/trial.hpp": ["compare/trial.cpp"],
+    "compare/prediction.hpp": ["compare/prediction.cpp"],
 }
+DATA = {"knowledge.hpp"}  # a table of what is known: its figures are no rules
 # Token -> what it may become. Templates, references and the like are told apart by the blanks clang-format sets.
 SWAPS = [
     (r" <= ", [" < ", " > "]), (r" >= ", [" > ", " < "]), (r" < ", [" <= ", " >= "]), (r" > ", [" >= ", " < "]),
@@ -93,6 +99,8 @@ def all_mutants():
     found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / "include/plumbline" / folder).glob("*.hpp")):
+            if path.name in DATA:
+                continue
             text = path.read_text(encoding="utf-8")
             lines, codes = text.split("\n"), blank(text).split("\n")
             for number, (line, code) in enumerate(zip(lines, codes)):
