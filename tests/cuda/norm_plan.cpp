@@ -20,6 +20,7 @@ void check(const norm_plan& plan, std::int64_t rows, std::int64_t hidden, std::s
     CHECK(units_of_row(hidden, element) <= std::uint64_t{plan.threads} * plan.units);
     // A thread owns the same columns in all of its rows.
     CHECK(std::int64_t{plan.blocks} * plan.groups() % offset_period(hidden, element) == 0);
+    CHECK(suits(plan, rows, hidden, element));
     // 227 KiB is the most that an H200 gives a block, less 2 KiB of static memory.
     CHECK(stage_bytes(plan, tensors) <= 225u << 10);
     CHECK(plan.stages >= 1);
@@ -65,4 +66,22 @@ TEST_CASE("the plans of the standard suite fill the device, and few rows get few
     CHECK(plan_forward(4, 65536, 2, 132).threads == 1024);
     CHECK(plan_backward(4, 65536, 2, 132).threads == 0);
     CHECK(partial_elements({256, 2, 3, 10}, 4096) == 10u * 2 * 4096);
+}
+
+TEST_CASE("less shared memory means fewer stages, and too little the kernel for long rows") {
+    const norm_plan wide = plan_backward(4096, 16384, 2, 132);
+    CHECK(wide == norm_plan{512, 4, 3, 132});
+    CHECK(fitted(wide, 2, 227u << 10, 4096, 132) == wide);
+    CHECK(fitted(wide, 2, 163u << 10, 4096, 132) == norm_plan{512, 4, 2, 132});
+    CHECK(fitted(wide, 2, 99u << 10, 4096, 132) == norm_plan{512, 4, 1, 132});
+    CHECK(fitted(wide, 2, 64u << 10, 4096, 132) == long_rows_plan(4096, 132));
+}
+
+TEST_CASE("a plan that does not keep the offset of its rows, or does not hold them, does not suit") {
+    CHECK(suits({32, 1, 1, 2}, 20, 9, 2));
+    CHECK_FALSE(suits({32, 1, 1, 1}, 20, 9, 2));
+    CHECK(suits({32, 1, 1, 1}, 4, 9, 2)); // one row for each group
+    CHECK_FALSE(suits({32, 1, 1, 1}, 4, 257, 2));
+    CHECK_FALSE(suits({32, 1, 0, 1}, 4, 8, 2));
+    CHECK_FALSE(suits({32, 1, 1, 0}, 4, 8, 2));
 }

@@ -168,11 +168,14 @@ TEST_CASE("norms: what the kernels cannot do is refused") {
     norm_case in = make_case(dtype::fp32, false, 2, 8);
     kernels::norm_plan plan = kernels::plan_forward(2, 8, 4, 1);
     plan.units = 3;
-    CHECK_THROWS_WITH_AS(run_forward(memory, in, plan), doctest::Contains("no kernel has 32 threads a row, 3 units"),
+    CHECK_THROWS_WITH_AS(run_forward(memory, in, plan), doctest::Contains("no kernel has 32 threads a row and 3 units"),
                          error);
     plan = kernels::plan_forward(2, 8, 4, 1);
     plan.stages = 9;
     CHECK_THROWS_AS(run_forward(memory, in, plan), error);
+    // Rows of 9 begin at every offset, which a stride of 4 does not keep.
+    const norm_case odd = make_case(dtype::fp16, false, 20, 9);
+    CHECK_THROWS_WITH_AS(run_forward(memory, odd, {32, 1, 1, 1}), doctest::Contains("is not for rows of 9"), error);
     kernels::norm how = arguments(in);
     alignas(16) float data[16] = {};
     const auto start = [&](const void* x) {

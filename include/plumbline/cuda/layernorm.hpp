@@ -17,6 +17,22 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
+/// Shared memory that a block can ask for on the current device, bytes.
+[[nodiscard]] inline std::size_t shared_bytes_of_block() {
+    int device = 0;
+    int bytes = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+    return static_cast<std::size_t>(bytes);
+}
+
+/// How our kernels divide a forward pass on this device.
+[[nodiscard]] inline kernels::norm_plan forward_plan(const backend& on, const workload::layernorm::params& p) {
+    const int sms = on.device().sm_count;
+    return kernels::fitted(kernels::plan_forward(p.rows, p.hidden, workload::input_bytes(p.type), sms), 1,
+                           shared_bytes_of_block(), p.rows, sms);
+}
+
 /// The tensors of a norm on the device, and how they are compared with float64; shared by all implementations.
 class norm_operands {
 public:
@@ -89,8 +105,7 @@ private:
     void fill_statistics(backend& on, std::size_t slot) const {
         const kernels::norm how = {input_storage(p_.type), p_.rms(), p_.rows, p_.hidden,
                                    static_cast<float>(workload::layernorm::epsilon)};
-        const kernels::norm_plan plan =
-            kernels::plan_forward(p_.rows, p_.hidden, element_bytes(), on.device().sm_count);
+        const kernels::norm_plan plan = forward_plan(on, p_);
         // y goes where dx will be; x stands in for gamma and beta, on which the statistics do not depend.
         kernels::norm_forward(on.stream(), how, plan, x(slot), x(slot), x(slot), out(slot), mean(slot), inverse(slot));
     }
@@ -266,8 +281,9 @@ private:
     [[nodiscard]] static kernels::norm_plan default_plan(const backend& on, const params& p) {
         const std::size_t element = workload::input_bytes(p.type);
         const int sms = on.device().sm_count;
-        return p.backward() ? kernels::plan_backward(p.rows, p.hidden, element, sms)
-                            : kernels::plan_forward(p.rows, p.hidden, element, sms);
+        if (!p.backward()) return forward_plan(on, p);
+        return kernels::fitted(kernels::plan_backward(p.rows, p.hidden, element, sms), 2, shared_bytes_of_block(),
+                               p.rows, sms);
     }
 
     kernels::norm how_;

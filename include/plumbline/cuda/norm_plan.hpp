@@ -108,6 +108,25 @@ inline constexpr std::array<norm_shape, 7> backward_shapes<4>{
     return {0, 0, 1, static_cast<unsigned>(std::min<std::int64_t>(rows, 2 * std::int64_t{std::max(sm_count, 1)}))};
 }
 
+/// `plan` with no more shared memory than a block can have on this device, `shared_bytes`: with fewer stages, and if
+/// one is too much, the plan for long rows.
+[[nodiscard]] constexpr norm_plan fitted(norm_plan plan, unsigned tensors, std::size_t shared_bytes, std::int64_t rows,
+                                         int sm_count) noexcept {
+    constexpr std::size_t own = 2048; // static memory of the kernels, and what the driver keeps
+    while (plan.stages > 1 && stage_bytes(plan, tensors) + own > shared_bytes) --plan.stages;
+    return stage_bytes(plan, tensors) + own > shared_bytes ? long_rows_plan(rows, sm_count) : plan;
+}
+
+/// Whether the plan's kernel holds rows of this width, and keeps their offset (see above).
+[[nodiscard]] constexpr bool suits(const norm_plan& plan, std::int64_t rows, std::int64_t hidden,
+                                   std::size_t element_bytes) noexcept {
+    if (plan.blocks == 0 || plan.stages == 0 || plan.stages > 8) return false;
+    if (plan.threads == 0) return true;
+    const std::int64_t step = std::int64_t{plan.blocks} * plan.groups();
+    return units_of_row(hidden, element_bytes) <= std::uint64_t{plan.threads} * plan.units &&
+           (step >= rows || step % offset_period(hidden, element_bytes) == 0);
+}
+
 namespace detail {
 
 /// The smallest shape that holds the row.

@@ -3,6 +3,7 @@
 #define PLUMBLINE_CUDA_KERNELS_NORM_CUH
 
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <utility>
 
@@ -248,14 +249,19 @@ __device__ inline float group_sum(float value, unsigned& turn) {
 
 namespace detail {
 
-/// Throws unless `how` is one that the kernels can do and the matrices begin where they must.
-inline void require_norm(const norm& how, std::initializer_list<const void*> matrices) {
+/// Throws unless `how` is one that the kernels can do, the plan is for it, and the matrices begin where they must.
+inline void require_norm(const norm& how, const norm_plan& plan, std::initializer_list<const void*> matrices) {
     if (how.type != storage::fp32 && how.type != storage::fp16 && how.type != storage::bf16) {
         throw error("norm: elements are fp32, fp16 or bf16");
     }
     if (how.rows < 1 || how.hidden < 1 || how.hidden > 65536) {
         throw error("norm: " + std::to_string(how.rows) + " rows of " + std::to_string(how.hidden) +
                     " elements; there must be a row, and 1 to 65536 elements");
+    }
+    if (!suits(plan, how.rows, how.hidden, how.type == storage::fp32 ? 4 : 2)) {
+        throw error("norm: a plan of " + std::to_string(plan.blocks) + " blocks, " + std::to_string(plan.threads) +
+                    " threads a row, " + std::to_string(plan.units) + " units each and " + std::to_string(plan.stages) +
+                    " stages is not for rows of " + std::to_string(how.hidden));
     }
     for (const void* matrix : matrices) {
         if (reinterpret_cast<std::uintptr_t>(matrix) % 16 != 0) {
@@ -290,9 +296,9 @@ void with_shape(const norm_plan& plan, Body body) {
          ...);
     }
     (std::make_index_sequence<Shapes.size()>{});
-    if (!found || plan.blocks == 0 || plan.stages == 0 || plan.stages > 8) {
-        throw error("norm: no kernel has " + std::to_string(plan.threads) + " threads a row, " +
-                    std::to_string(plan.units) + " units each and " + std::to_string(plan.stages) + " stages");
+    if (!found) {
+        throw error("norm: no kernel has " + std::to_string(plan.threads) + " threads a row and " +
+                    std::to_string(plan.units) + " units each");
     }
 }
 

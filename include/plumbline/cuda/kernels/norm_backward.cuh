@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(1024, 1)
 void norm_backward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* dy,
                    const void* gamma, const float* mean, const float* inverse, void* dx, storage gradients,
                    void* dgamma, void* dbeta, float* partial) {
-    detail::require_norm(how, {x, dy, dx});
+    detail::require_norm(how, plan, {x, dy, dx});
     if (gradients != how.type && gradients != storage::fp32) {
         throw error("norm: gradients of gamma and beta are of the type of x, or fp32");
     }

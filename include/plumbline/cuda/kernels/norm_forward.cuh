@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(1024, 1) norm_forward_long(const T* x, const T
 
 void norm_forward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* gamma,
                   const void* beta, void* y, float* mean, float* inverse) {
-    detail::require_norm(how, {x, y});
+    detail::require_norm(how, plan, {x, y});
     const device::norm_arguments arguments = detail::arguments_of(how, plan);
     detail::with_type(how.type, [&]<class T>(T*) {
         const T* const shift = how.rms ? nullptr : static_cast<const T*>(beta);
