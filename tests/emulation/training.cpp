@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -84,4 +85,18 @@ TEST_CASE("whole steps by the device's kernels hold to float64, in any order of 
     check_steps<float16, transformer>("training_step/transformer/fp16/l1d16h2f32v24b2t6/accumulate2");
     check_steps<float16, bottleneck>("training_step/bottleneck/fp16/n4c32h4k8");
     check_steps<float, bottleneck>("training_step/bottleneck/fp32/n2c12h3k5");
+}
+
+TEST_CASE("gradients are unscaled in place, and one that is not finite is noticed wherever it lies") {
+    for (std::size_t bad : {std::size_t{0}, std::size_t{777}, std::size_t{1000}}) { // 1000: none
+        std::vector<float> gradients(1000, 3.0f);
+        if (bad < gradients.size()) gradients[bad] = std::numeric_limits<float>::infinity();
+        step_control control;
+        control.scaler.scale = 4;
+        cuda::kernels::unscale_gradients(nullptr, gradients.data(), 1000, &control);
+        CHECK(control.scaler.found_inf == (bad < 1000 ? 1 : 0));
+        CHECK(gradients[500] == 0.75f);
+        cuda::kernels::update_scale(nullptr, &control, {4.0f, 2.0f, 0.5f, 1});
+        CHECK(control.scaler.scale == (bad < 1000 ? 2.0f : 8.0f));
+    }
 }

@@ -214,3 +214,19 @@ TEST_CASE("the optimizers are those of PyTorch") {
     on.sgd(&v, &gradient, &velocity, nullptr, 1, plain);
     CHECK(v == doctest::Approx(0.99789913045009).epsilon(1e-12));
 }
+
+TEST_CASE("memory by formula is what the models allocate") {
+    // Sizes without gaps between the tensors. The batch and its gradients are values, so the leg matters.
+    const params t16 = parse("training_step/transformer/bf16/l2d128h2f128v128b1t3/accumulate2");
+    run<bfloat16, transformer> narrow(t16);
+    CHECK(static_cast<std::int64_t>(narrow.on.allocated_bytes()) == workload::training_step::memory_of(t16).total());
+    const params t32 = parse("training_step/transformer/fp32/l1d128h4f256v128b2t3");
+    run<float, transformer> wide(t32);
+    CHECK(static_cast<std::int64_t>(wide.on.allocated_bytes()) == workload::training_step::memory_of(t32).total());
+    const params b16 = parse("training_step/bottleneck/bf16/n1c512h3k128/accumulate2");
+    run<bfloat16, bottleneck> stack(b16);
+    CHECK(static_cast<std::int64_t>(stack.on.allocated_bytes()) == workload::training_step::memory_of(b16).total());
+    const params b32 = parse("training_step/bottleneck/fp32/n2c512h4k128");
+    run<float, bottleneck> even(b32);
+    CHECK(static_cast<std::int64_t>(even.on.allocated_bytes()) == workload::training_step::memory_of(b32).total());
+}

@@ -28,6 +28,9 @@ void unscale(cudaStream_t on, step_control* control);
 void clip(cudaStream_t on, step_control* control, float limit);
 void update_scale(cudaStream_t on, step_control* control, const loss_scale_rules& rules);
 
+/// Gradients times the inverse of the scale, in place; sets found_inf if one is not finite.
+void unscale_gradients(cudaStream_t on, float* gradients, std::int64_t count, step_control* control);
+
 /// Blocks that a sum over everything is cut into: elements of the workspaces below.
 inline constexpr unsigned sum_blocks = 1024;
 

@@ -142,6 +142,44 @@ struct params {
     return d(p.accumulation) * (3 * forward - not_needed);
 }
 
+/// Bytes that a step needs by formula, workspaces of libraries and operators not counted, by what they hold.
+struct footprint {
+    std::int64_t weights = 0;     ///< fp32 master weights, and in mixed legs the 16-bit copy
+    std::int64_t gradients = 0;   ///< fp32
+    std::int64_t optimizer = 0;   ///< AdamW: two moments, SGD: the velocity; fp32
+    std::int64_t activations = 0; ///< kept for the backward pass, gradients of activations, and the batches
+
+    [[nodiscard]] std::int64_t total() const noexcept { return weights + gradients + optimizer + activations; }
+};
+
+[[nodiscard]] inline footprint memory_of(const params& p) {
+    const std::int64_t all = parameters(p);
+    const std::int64_t e = p.mixed() ? 2 : 4;
+    footprint made;
+    made.weights = 4 * all + (p.mixed() ? 2 * all : 0);
+    made.gradients = 4 * all;
+    made.optimizer = (p.net == network::transformer ? 8 : 4) * all;
+    if (p.net == network::transformer) {
+        const transformer_shape& s = p.transformer;
+        // x, both normed, query, key, value, attended, middle; raised and activated; statistics and softmax sums.
+        const std::int64_t layer = e * (8 * s.width + 2 * s.hidden) + 4 * (s.heads + 4);
+        const std::int64_t last = e * (2 * s.width + s.vocabulary) + 4 * 2;
+        const std::int64_t passing = e * (5 * s.width + s.hidden);
+        made.activations = s.rows() * (s.layers * layer + last + passing + 8 * p.accumulation);
+        return made;
+    }
+    const bottleneck_shape& s = p.bottleneck;
+    const std::int64_t c = s.channels, half = (s.side + 1) / 2;
+    const std::int64_t large = s.batch * s.side * s.side, small = s.batch * half * half;
+    const std::int64_t outputs =
+        large * (c / 4 + c / 4 + c + c / 2) + small * (c / 2 + 2 * c + 2 * c + c / 2 + c / 2 + 2 * c);
+    const std::int64_t channels = c / 4 + c / 4 + c + 4 * (c / 2) + 3 * 2 * c;
+    const std::int64_t largest = large * c > small * 2 * c ? large * c : small * 2 * c;
+    made.activations = e * (2 * outputs + 3 * largest + s.batch * (2 * 2 * c + s.classes)) + 4 * 4 * channels +
+                       p.accumulation * (e * large * c + 4 * s.batch);
+    return made;
+}
+
 /// The optimizer and the rest of the recipe: one place for every backend, for workload.hash and for the equivalent
 /// script in PyTorch (tools/peers/pytorch_training_step.py).
 struct recipe {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "device.hpp"
+#include "plumbline/cuda/loss_scaler.hpp"
 #include "plumbline/cuda/training_step.hpp"
 #include "plumbline/measure/engine.hpp"
 
@@ -103,4 +104,32 @@ TEST_CASE("through the engine: verified, with plans, launches, losses and memory
         CHECK(std::get<std::int64_t>(parts.at("allocated_bytes")) > 0);
         CHECK(std::get<double>(parts.at("loss_50")) < 0.7 * std::get<double>(parts.at("loss_1")));
     }
+}
+
+TEST_CASE("the scaler on the device moves as the host's does, and refuses the same mistakes") {
+    const loss_scale_rules rules{8.0f, 2.0f, 0.5f, 2};
+    cuda::loss_scaler scaler(device().stream(), rules);
+    loss_scaler expected(rules);
+    cuda::device_memory memory(64 * sizeof(float));
+    for (float gradient : {1.0f, 1.0f, INFINITY, 1.0f, 1.0f, 1.0f}) {
+        std::vector<float> host(64, gradient);
+        cuda::check(
+            cudaMemcpyAsync(memory.data(), host.data(), 64 * sizeof(float), cudaMemcpyHostToDevice, device().stream()),
+            "cudaMemcpyAsync");
+        scaler.scale();
+        scaler.unscale(memory.as<float>(), 32);
+        scaler.unscale(memory.as<float>() + 32, 32);
+        scaler.step();
+        scaler.update();
+        static_cast<void>(expected.scaled(1));
+        expected.unscale(host);
+        static_cast<void>(expected.step());
+        expected.update();
+        CHECK(scaler.state().scale == expected.scale());
+        CHECK(scaler.state().clean_steps == expected.state().clean_steps);
+        CHECK(scaler.state().skipped == expected.state().skipped);
+    }
+    CHECK_THROWS_AS(scaler.update(), usage_error);
+    scaler.unscale(memory.as<float>(), 64);
+    CHECK_THROWS_AS(scaler.scale(), usage_error);
 }

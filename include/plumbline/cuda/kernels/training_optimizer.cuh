@@ -27,6 +27,16 @@ __global__ void update_scale(step_control* control, loss_scale_rules rules) {
     training::update(control->scaler, rules);
 }
 
+__global__ void __launch_bounds__(256) unscale_gradients(float* gradients, std::int64_t count, step_control* control) {
+    const float factor = training::inverse_of(control->scaler.scale);
+    bool finite = true;
+    for (std::int64_t i = global_thread(); i < count; i += global_threads()) {
+        finite = finite && training::is_finite(gradients[i]);
+        gradients[i] *= factor;
+    }
+    if (!finite) atomicOr(&control->scaler.found_inf, 1);
+}
+
 /// Each block's sum of squares in partial[block], and the number of its threads that saw a value that is not finite in
 /// partial[gridDim + block].
 __global__ void __launch_bounds__(256)
@@ -179,6 +189,10 @@ void clip(cudaStream_t on, step_control* control, float limit) {
 }
 void update_scale(cudaStream_t on, step_control* control, const loss_scale_rules& rules) {
     launch("update_scale", device::update_scale, {1, 1}, on, control, rules);
+}
+
+void unscale_gradients(cudaStream_t on, float* gradients, std::int64_t count, step_control* control) {
+    launch("unscale_gradients", device::unscale_gradients, detail::shape_for(count), on, gradients, count, control);
 }
 
 void measure_gradients(cudaStream_t on, const float* gradients, std::int64_t count, double* partial,
