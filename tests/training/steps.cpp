@@ -195,7 +195,7 @@ TEST_CASE("the optimizers are those of PyTorch") {
     // Reference values: torch 2.11, AdamW(lr=0.001, weight_decay=0.01) and SGD(lr=0.003, momentum=0.9,
     // weight_decay=1e-4) on w = 1 with gradients 0.5 then -0.25, float64.
     host_operations<double> on;
-    auto how = workload::training_step::recipe_of(workload::training_step::network::transformer);
+    auto how = workload::training_step::recipe_of(parse(tiny_transformer));
     how.learning_rate = 1e-3;
     double w = 1, first = 0, second = 0, gradient = 0.5;
     on.adamw(&w, &gradient, &first, &second, nullptr, 1, how);
@@ -205,7 +205,7 @@ TEST_CASE("the optimizers are those of PyTorch") {
     on.adamw(&w, &gradient, &first, &second, nullptr, 1, how);
     CHECK(w == doctest::Approx(0.9987136730870784).epsilon(1e-12));
 
-    auto plain = workload::training_step::recipe_of(workload::training_step::network::bottleneck);
+    auto plain = workload::training_step::recipe_of(parse(tiny_stack));
     plain.learning_rate = 3e-3;
     double v = 1, velocity = 0;
     gradient = 0.5;

@@ -24,7 +24,6 @@ DEFAULT_IDS = ["training_step/transformer/" + leg for leg in ("tf32", "fp16", "b
 ID = re.compile(r"training_step/(transformer|bottleneck)/(fp32|tf32|fp16|bf16)(?:/([a-z]\d[a-z0-9]*))?"
                 r"(?:/accumulate(\d+))?(?:/stream|/sustained)*")
 SIZES = {"transformer": ("ldhfvbt", (6, 1024, 16, 4096, 32000, 8, 1024)), "bottleneck": ("nchk", (64, 256, 56, 1000))}
-RECIPES = {"transformer": dict(lr=5e-4, weight_decay=0.01), "bottleneck": dict(lr=0.003, weight_decay=1e-4)}
 CLIP_NORM = 1.0
 STEPS = 50
 WARM_UP = 5
@@ -206,11 +205,13 @@ class Training:
         self.model = build(torch, random, network, size)
         self.batches = [batch(random, network, size, micro) for micro in range(self.accumulate)]
         self.run = torch.compile(self.model) if compile_it else self.model
-        parameters, how = list(self.model.parameters()), RECIPES[network]
+        parameters = list(self.model.parameters())
         if network == "transformer":
-            self.optimizer = torch.optim.AdamW(parameters, fused=device == "cuda", **how)
+            self.optimizer = torch.optim.AdamW(parameters, fused=device == "cuda",
+                                               lr=min(5e-4, 0.04 / size["d"]), weight_decay=0.01)
         else:
-            self.optimizer = torch.optim.SGD(parameters, momentum=0.9, fused=device == "cuda", **how)
+            self.optimizer = torch.optim.SGD(parameters, momentum=0.9, fused=device == "cuda",
+                                             lr=0.003, weight_decay=1e-4)
         # On a CPU fp16 trains too, but torch has no scaler there in every version.
         self.scaler = torch.amp.GradScaler(device, enabled=leg == "fp16")
 

@@ -33,8 +33,7 @@ public:
     static constexpr int moments = 1;
 
     bottleneck(Ops& on, const workload::training_step::params& p)
-        : on_(&on), s_(p.bottleneck), recipe_(workload::training_step::recipe_of(p.net)),
-          micro_batches_(p.accumulation) {
+        : on_(&on), s_(p.bottleneck), recipe_(workload::training_step::recipe_of(p)), micro_batches_(p.accumulation) {
         const std::int64_t c = s_.channels;
         const std::int64_t half = (s_.side + 1) / 2;
         blocks_.resize(3);

@@ -141,7 +141,7 @@ public:
         seen.norm = static_cast<double>(after.norm);
         auto& model = small_->model();
         seen.applied = detail::norm(detail::wide(*small_, model.weights().moment(0))) / model.first_moment_share();
-        const double limit = workload::training_step::recipe_of(small_->parameters().net).clip_norm;
+        const double limit = workload::training_step::recipe_of(small_->parameters()).clip_norm;
         check_gradients(seen.scale);
         check_norms(name_, seen, limit, std::max(allowed_.norm, 0.01));
         expect(after.scaler.taken == 1 && after.scaler.skipped == 0, "a clean step was not counted as taken");

@@ -30,8 +30,7 @@ public:
 
     /// `rules` are those of the loss scale; a leg without one takes no_scaling().
     trainer(Ops& on, const params& p, const loss_scale_rules& rules)
-        : on_(&on), model_(on, p), p_(p), rules_(rules),
-          clip_norm_(workload::training_step::recipe_of(p.net).clip_norm) {
+        : on_(&on), model_(on, p), p_(p), rules_(rules), clip_norm_(workload::training_step::recipe_of(p).clip_norm) {
         reset();
     }
 

@@ -31,8 +31,7 @@ public:
     static constexpr int moments = 2;
 
     transformer(Ops& on, const workload::training_step::params& p)
-        : on_(&on), s_(p.transformer), recipe_(workload::training_step::recipe_of(p.net)),
-          micro_batches_(p.accumulation) {
+        : on_(&on), s_(p.transformer), recipe_(workload::training_step::recipe_of(p)), micro_batches_(p.accumulation) {
         add_parameters();
         weights_.allocate(on, moments);
         allocate();
