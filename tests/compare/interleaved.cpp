@@ -302,6 +302,19 @@ TEST_CASE("boards: other hardware has no board factor") {
     CHECK(compare::compare(board("b1", five, five, five), board("b2", five, five, five), allow).board);
 }
 
+TEST_CASE("control: the noise that the base measured counts, unless the control measured its own") {
+    auto base = build::single(five);
+    const std::string id = base.results[0].what.id;
+    base.noise[id].s0 = 0.0123;
+    base.noise[id].sessions = 12;
+    auto control = build::single(five);
+    const auto used = [&] { return compare::compare(base, build::single(five), control, {}).findings.at(0).used.s0; };
+    CHECK(used() == 0.0123);
+    control.noise[id] = base.noise[id];
+    control.noise[id].s0 = 0.0345;
+    CHECK(used() == 0.0345);
+}
+
 TEST_CASE("control: it is the reference, and tells that the base is out of date") {
     auto base = build::baseline(5);
     build::add(base, "a", five);

@@ -195,6 +195,7 @@ inline void note_shared_sessions(comparison& into, const result::baseline& base,
         });
         if (!measured) reference.results.push_back(mover.move(r));
     }
+    for (const auto& [name, seen] : base.noise) reference.noise.try_emplace(name, seen); // the control's own wins
     comparison found = compare(reference, candidate, rules);
     std::set<detail::key> drifted;
     for (const auto& f : drift.findings) {
