@@ -173,6 +173,7 @@ TEST_CASE("ranks: rank of the Hodges-Lehmann interval") {
     CHECK(large.coverage == 0.95);
     CHECK(stats::hodges_lehmann_rank(30, 30).coverage != 0.95); // still exact
     CHECK(stats::hodges_lehmann_rank(60, 1, 0.95).k == 0);      // 30 - 1.96 * 17.6 < 1
+    CHECK(stats::hodges_lehmann_rank(60, 1, 0.91).coverage == 0); // 30 - 1.695 * 17.6 < 1: no interval, no coverage
     CHECK(stats::hodges_lehmann_rank(60, 1, 0.95).coverage == 0);
     CHECK(stats::hodges_lehmann_rank(60, 1, 0.9).k == 1); // 30 - 1.645 * 17.6 = 1.03
     CHECK(stats::hodges_lehmann_rank(3, 3, 0).k == 5);    // of nine differences the middle one
