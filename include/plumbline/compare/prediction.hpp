@@ -110,9 +110,10 @@ new_alarms(const workload::description& what, const result::evidence& before, co
         made.results.push_back(std::move(one));
     }
     if (made.results.empty()) {
-        throw environment_error("prediction",
-                                "the baseline holds no measured convolution with the plan it ran, so there "
-                                "is nothing to predict; measure one with --suite=standard");
+        throw environment_error(
+            "prediction",
+            "the baseline holds no measured convolution with the plan it ran, so there "
+            "is nothing to predict; measure some on that GPU: --baseline --suite=preview --filter=^conv/");
     }
     std::sort(made.results.begin(), made.results.end(),
               [](const auto& a, const auto& b) { return a.what != b.what ? a.what < b.what : a.id < b.id; });
