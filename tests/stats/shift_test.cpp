@@ -52,6 +52,8 @@ TEST_CASE("shift: an estimated epoch term brings its own degrees of freedom") {
     CHECK(found.df == Approx(8));
     CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {root, 1, 1, 0}).df == 6);
     CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {0, 1, 1, 3}).df == 6);
+    // One degree of freedom is little, but some: (1 + 1)^2 / (1/6 + 1/1)
+    CHECK(stats::moderated_shift({-root, root}, {-root, root}, known, {root, 1, 1, 1}).df == Approx(24.0 / 7));
     // The same in another unit: degrees of freedom have none.
     const double small = root * 1e-3;
     const stats::prior known_small{1e-3, 4, 1e-5};
