@@ -13,6 +13,7 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/scalar.hpp"
 #include "plumbline/training/host_operations.hpp"
+#include "plumbline/training/parameters.hpp"
 #include "plumbline/training/step.hpp"
 #include "plumbline/workload/verify.hpp"
 
