@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Verdicts over sessions that `bench` itself recorded on an H200 (tests/data/measured): ten interleaved trials with
-// slowdowns planted on the GPU, and twenty sessions of a dozen benchmarks compared with each other.
+// slowdowns planted on the GPU, and twenty sessions of a dozen benchmarks compared with each other; and over twenty
+// sessions of the CPU backend on a virtual machine.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -108,6 +109,44 @@ TEST_CASE("twenty sessions of one board: five against five others raise no alarm
     CHECK(alarms == 0);
     CHECK(equivalent >= 95 * pairs / 100);
     CHECK(detected >= 9 * draws / 10);
+}
+
+TEST_CASE("twenty sessions of a CPU: suites of a hundred, five sessions against five others, raise no alarm") {
+    const json file = recorded("cpu_sessions20.json");
+    std::vector<values> benchmarks;
+    for (const auto& [id, one] : file["benchmarks"].items()) benchmarks.push_back(one["median_ns"].get<values>());
+    std::mt19937 random(100);
+    const int suites = 300;
+    int alarms = 0, improved = 0, detected = 0;
+    for (int suite = 0; suite < suites; ++suite) {
+        result::baseline base = build::baseline(5), same = build::baseline(5), slower = build::baseline(5);
+        for (result::baseline* each : {&base, &same, &slower}) each->device.backend = "cpu";
+        for (int i = 0; i < 100; ++i) {
+            values sessions = benchmarks[random() % benchmarks.size()];
+            std::shuffle(sessions.begin(), sessions.end(), random);
+            const values left(sessions.begin(), sessions.begin() + 5);
+            const values right(sessions.begin() + 5, sessions.begin() + 10);
+            const std::string id = "benchmark/" + std::to_string(i);
+            build::add(base, id, left, plumbline::benchmark_class::kernel, "ns");
+            build::add(same, id, right, plumbline::benchmark_class::kernel, "ns");
+            build::add(slower, id, build::scaled(right, i == 0 ? 1.5 : 1), plumbline::benchmark_class::kernel, "ns");
+        }
+        const auto seen = [](const compare::comparison& in, verdict which) {
+            return std::any_of(in.findings.begin(), in.findings.end(),
+                               [&](const auto& f) { return f.outcome == which; });
+        };
+        const compare::comparison quiet = compare::compare(base, same, {});
+        CHECK(quiet.findings.front().used.margin == 0.1); // judged as work of the CPU backend
+        alarms += seen(quiet, verdict::regressed);
+        improved += seen(quiet, verdict::improved);
+        detected += build::at(compare::compare(base, slower, {}), "benchmark/0").outcome == verdict::regressed;
+    }
+    std::printf("20 sessions of a CPU, %d suites of 100, 5 against 5: any regressed in %d, any improved in %d; 50 %% "
+                "slower found in %.1f %%\n",
+                suites, alarms, improved, 100.0 * detected / suites);
+    CHECK(alarms <= suites / 100);
+    CHECK(improved <= suites / 100);
+    CHECK(detected >= suites * 3 / 4);
 }
 
 namespace {
