@@ -114,7 +114,8 @@ result::baseline baseline_of(source& from) {
     if (from.one_in(4)) all.environment.attributes["cudnn.version"].read = result::reading::absent("no cuDNN");
     if (from.one_in(4)) {
         const auto size = [&from] { return static_cast<double>(from.byte()) * 1e-4; };
-        all.noise[from.pick(std::array{"kernel", "gemm/bf16/tn/m10"})] = {size(), size(), size(), from.byte(),
+        const double freedom = 1.0 + from.byte();
+        all.noise[from.pick(std::array{"kernel", "gemm/bf16/tn/m10"})] = {size(), size(), freedom, from.byte(),
                                                                           from.byte()};
     }
     if (from.one_in(4)) all.selected.left_out = {"gemm/bf16/tn/m10"};

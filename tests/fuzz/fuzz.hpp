@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "plumbline/compare/compare.hpp"
+#include "plumbline/compare/explain.hpp"
 #include "plumbline/json/store.hpp"
 #include "plumbline/report/comparison.hpp"
 
@@ -41,7 +42,8 @@ bool accepted(F&& action) {
 inline void compare_and_report(const result::baseline& base, const result::baseline& candidate,
                                const compare::policy& rules, std::size_t choice) {
     accepted([&] {
-        const compare::comparison found = compare::compare(base, candidate, rules);
+        compare::comparison found = compare::compare(base, candidate, rules);
+        found.why = compare::explain(found, base, candidate, rules);
         std::size_t counted = 0;
         for (const compare::verdict each : compare::all_verdicts) counted += found.count(each);
         if (counted != found.findings.size()) broken("a finding was not counted");
