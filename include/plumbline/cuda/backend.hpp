@@ -134,6 +134,8 @@ private:
     };
 
     static constexpr std::chrono::nanoseconds hold_deadline = std::chrono::seconds{1};
+    /// Launches, marks and events to queue behind one hold; the queue has about 1024.
+    static constexpr std::size_t queue_limit = 512;
 
     [[nodiscard]] unsigned mark_count() const noexcept { return 2 * static_cast<unsigned>(device_.sm_count); }
     void reserve_samples(std::size_t samples);
@@ -147,8 +149,7 @@ private:
     pinned_memory hold_cells_; ///< two unsigned: the ticket released last, the ticket that expired last
     unsigned tickets_ = 0;
     bool can_hold_ = false;
-    std::size_t queue_limit_ = 512; ///< launches, marks and events to queue behind one hold; the queue has about 1024
-    std::vector<event> events_;     ///< begin and end of each sample of a batch
+    std::vector<event> events_; ///< begin and end of each sample of a batch
     std::vector<double> enqueue_ns_;
     device_memory marks_; ///< for each sample of a batch: marks before, marks after
     pinned_memory marks_read_;
@@ -302,11 +303,13 @@ inline std::vector<measure::sample> backend::play(recording& tape, std::size_t s
     const std::size_t cost = tape.queue_cost() + 4; // and two marks, two events
     int failures = 0;
     while (done.size() < samples) {
-        const std::size_t batch = std::min(samples - done.size(), std::max<std::size_t>(queue_limit_ / cost, 1));
+        const std::size_t batch =
+            std::min({samples - done.size(), std::max<std::size_t>(queue_limit / cost, 1), tape.most_at_once()});
         if (play_batch(tape, batch, done)) continue;
         // Either the host was away for a second, or the queue was full and a launch waited for the held stream.
-        if (batch > 1) queue_limit_ = std::max<std::size_t>(batch * cost / 2, 64);
-        if (++failures == 4) {
+        if (batch > 1) {
+            tape.most_at_once(batch / 2);
+        } else if (++failures == 4) {
             throw error("the stream of " + place() + " was held for " +
                         std::to_string(std::chrono::duration<double>(hold_deadline).count()) + " s and a sample of " +
                         std::to_string(tape.launches()) +

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -65,17 +66,25 @@ public:
     [[nodiscard]] std::size_t graphs() const noexcept { return graphs_.size(); }
 
     /// Places in the launch queue that one sample takes. A graph of n kernels takes far fewer than n: 1400 kernels in
-    /// 32 graphs were seen to fit where 1024 single launches do.
-    [[nodiscard]] std::size_t queue_cost() const noexcept { return graphs_.empty() ? launches_ : 1 + launches_ / 8; }
+    /// 32 graphs were seen to fit where 1024 single launches do. How many kernels a launch of a stream enqueues is not
+    /// known: a training step is hundreds.
+    [[nodiscard]] std::size_t queue_cost() const noexcept { return graphs_.empty() ? launches_ : 1 + nodes_ / 8; }
+
+    /// Samples that may be queued behind one hold; lowered by who has seen that so many do not fit.
+    [[nodiscard]] std::size_t most_at_once() const noexcept { return most_at_once_; }
+    void most_at_once(std::size_t samples) noexcept { most_at_once_ = samples; }
 
 private:
     /// Beyond this the series restarts early: with 64 slots, samples of more than 256 launches.
     static constexpr std::size_t most_nodes = 16384;
 
-    [[nodiscard]] graph_exec make_graph(cudaStream_t on, std::size_t first) const {
+    [[nodiscard]] graph_exec make_graph(cudaStream_t on, std::size_t first) {
         const graph captured = capture(on, [&] {
             for (std::size_t i = 0; i < launches_; ++i) one_((first + i) % slots_);
         });
+        std::size_t nodes = 0;
+        check(cudaGraphGetNodes(captured.get(), nullptr, &nodes), "cudaGraphGetNodes");
+        nodes_ = std::max(nodes_, nodes);
         graph_exec ready;
         check(cudaGraphInstantiate(ready.out(), captured.get(), 0), "cudaGraphInstantiate",
               std::to_string(launches_) + " launches");
@@ -86,7 +95,9 @@ private:
     measure::launch one_;
     std::size_t launches_;
     std::size_t slots_;
-    std::size_t next_ = 0; ///< number of the next sample
+    std::size_t next_ = 0;  ///< number of the next sample
+    std::size_t nodes_ = 0; ///< of a graph
+    std::size_t most_at_once_ = std::numeric_limits<std::size_t>::max();
     std::vector<graph_exec> graphs_;
 };
 
