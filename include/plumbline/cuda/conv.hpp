@@ -2,7 +2,6 @@
 #ifndef PLUMBLINE_CUDA_CONV_HPP
 #define PLUMBLINE_CUDA_CONV_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -25,8 +24,8 @@ namespace cuda {
 
 /// Convolution and its gradients through cuDNN's graph API.
 ///
-/// The plan is the first of the heuristics' that can be built and satisfies the parameters (no TF32 in fp32, no more
-/// workspace than allowed, deterministic where asked), the fastest of the first 16 of those ("best"), or one recorded
+/// The plan is the first of the heuristics' that runs and satisfies the parameters (no TF32 in fp32, no more workspace
+/// than allowed, deterministic where asked), the fastest of the first 16 of those ("best"), or one recorded
 /// in a baseline ("pinned"). Throws unsupported_error where cuDNN has none.
 class conv {
 public:
@@ -112,11 +111,12 @@ private:
             return;
         }
         const bool search = params_.mode.plan == workload::plan_choice::best;
+        const auto tried = [&](const cudnn::plan& each) {
+            make_packs(each.workspace_bytes);
+            return cudnn::run_once(on, *cudnn_, each, packs_.front());
+        };
         std::vector<cudnn::plan> plans = cudnn::first_plans(graph_, here, cudnn::requirements_of(params_),
-                                                            search ? 16 : 1, cudnn::lists_of(params_));
-        std::int64_t workspace = 0;
-        for (const cudnn::plan& each : plans) workspace = std::max(workspace, each.workspace_bytes);
-        make_packs(workspace);
+                                                            search ? 16 : 1, cudnn::lists_of(params_), tried);
         std::size_t chosen = 0;
         if (search) {
             const measure::search_outcome found =
@@ -139,9 +139,12 @@ private:
         return cudnn::rebuild(graph_, here, *recorded);
     }
 
-    /// The workspace, and for each buffer set the pointers of its launches.
+    /// A workspace of at least so many bytes, and for each buffer set the pointers of its launches.
     void make_packs(std::int64_t workspace_bytes) {
-        workspace_ = device_memory(static_cast<std::size_t>(workspace_bytes));
+        const auto bytes = static_cast<std::size_t>(workspace_bytes);
+        if (!packs_.empty() && workspace_.size() >= bytes) return;
+        packs_.clear();
+        workspace_ = device_memory(bytes);
         for (std::size_t slot = 0; slot < slots_; ++slot) {
             packs_.push_back(cudnn::variant_pack({cudnn::conv_x, cudnn::conv_w, cudnn::conv_y},
                                                  {x_.at(slot), w_.at(slot), y_.at(slot)}, workspace_.data()));

@@ -2,7 +2,6 @@
 #ifndef PLUMBLINE_CUDA_LIBRARY_NORM_HPP
 #define PLUMBLINE_CUDA_LIBRARY_NORM_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +19,7 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
-/// LayerNorm and RMSNorm through cuDNN's norm operations. The plan is the first of the heuristics' that can be built,
+/// LayerNorm and RMSNorm through cuDNN's norm operations. The plan is the first of the heuristics' that runs,
 /// the fastest of the first 16 ("best"), or one recorded in a baseline ("pinned"). Throws unsupported_error where cuDNN
 /// has none.
 class library_norm {
@@ -42,10 +41,12 @@ public:
         const bool search = p.mode.plan == workload::plan_choice::best;
         // Whatever the type: refusing tensor cores to fp32 is for products, of which a norm has none.
         const cudnn::requirements wanted;
-        std::vector<cudnn::plan> plans = cudnn::first_plans(graph_, here, wanted, search ? 16 : 1);
-        std::int64_t workspace = 0;
-        for (const cudnn::plan& each : plans) workspace = std::max(workspace, each.workspace_bytes);
-        make_packs(workspace, slots);
+        const auto tried = [&](const cudnn::plan& each) {
+            make_packs(each.workspace_bytes, slots);
+            return cudnn::run_once(on, *cudnn_, each, packs_.front());
+        };
+        std::vector<cudnn::plan> plans =
+            cudnn::first_plans(graph_, here, wanted, search ? 16 : 1, cudnn::all_lists(), tried);
         std::size_t chosen = 0;
         if (search) {
             const measure::search_outcome found =
@@ -86,9 +87,12 @@ private:
         return cudnn::rebuild(graph_, here, *recorded);
     }
 
-    /// The workspace, and for each buffer set the pointers of its launches.
+    /// A workspace of at least so many bytes, and for each buffer set the pointers of its launches.
     void make_packs(std::int64_t workspace_bytes, std::size_t slots) {
-        workspace_ = device_memory(static_cast<std::size_t>(workspace_bytes));
+        const auto bytes = static_cast<std::size_t>(workspace_bytes);
+        if (!packs_.empty() && workspace_.size() >= bytes) return;
+        packs_.clear();
+        workspace_ = device_memory(bytes);
         const params& p = data_.of();
         for (std::size_t slot = 0; slot < slots; ++slot) {
             std::vector<std::pair<std::int64_t, void*>> parts{{cudnn::norm_x, data_.x(slot)},

@@ -25,6 +25,8 @@ namespace cuda {
 /// says what the call was working on.
 inline void check(cublasStatus_t status, const char* api, const std::string& object = {}, where at = where::here()) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
+    // cublasLt may leave a runtime error behind, which the next launch would be blamed for.
+    static_cast<void>(cudaGetLastError());
     const std::string message = std::string(api) + (object.empty() ? "" : " for " + object) + ": " +
                                 cublasLtGetStatusName(status) + " (" + cublasLtGetStatusString(status) + ")";
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_ARCH_MISMATCH) {

@@ -252,27 +252,30 @@ private:
     void run(workload::conv::pass pass, const training::convolution_shape& s, const Value* x, const Value* w,
              const Value* y) {
         cudnn::context& context = on_->shared<cudnn::context>();
+        // cuDNN takes no pointer to const; only the output of the pass is written.
+        const auto plain = [](const Value* at) -> void* { return const_cast<Value*>(at); };
+        const auto make_pack = [&] {
+            return cudnn::variant_pack({cudnn::conv_x, cudnn::conv_w, cudnn::conv_y}, {plain(x), plain(w), plain(y)},
+                                       workspace_.data());
+        };
         const convolution_key key{pass, s};
         auto found = convolutions_.find(key);
         if (found == convolutions_.end()) {
             const workload::conv::params p = params_of(pass, s);
             planned_convolution made;
             made.graph = cudnn::conv_graph(p, context.library.get());
-            made.plan =
-                std::move(cudnn::first_plans(made.graph, context.place(), cudnn::requirements_of(p), 1).front());
+            const auto tried = [&](const cudnn::plan& each) {
+                grow(workspace_, static_cast<std::size_t>(each.workspace_bytes));
+                return cudnn::run_once(*on_, context, each, make_pack());
+            };
+            made.plan = std::move(
+                cudnn::first_plans(made.graph, context.place(), cudnn::requirements_of(p), 1, cudnn::all_lists(), tried)
+                    .front());
             found = convolutions_.emplace(key, std::move(made)).first;
-            grow(workspace_, static_cast<std::size_t>(found->second.plan.workspace_bytes));
         }
         const pack_key pointers{key, x, w, y};
         auto pack = packs_.find(pointers);
-        if (pack == packs_.end()) {
-            // cuDNN takes no pointer to const; only the output of the pass is written.
-            const auto plain = [](const Value* at) -> void* { return const_cast<Value*>(at); };
-            pack = packs_
-                       .emplace(pointers, cudnn::variant_pack({cudnn::conv_x, cudnn::conv_w, cudnn::conv_y},
-                                                              {plain(x), plain(w), plain(y)}, workspace_.data()))
-                       .first;
-        }
+        if (pack == packs_.end()) pack = packs_.emplace(pointers, make_pack()).first;
         cudnn::execute(context, found->second.plan, pack->second);
     }
 

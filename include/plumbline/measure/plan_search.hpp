@@ -57,8 +57,9 @@ template <backend B>
 } // namespace detail
 
 /// Times `count` plans and picks the fastest: each with 10 samples, then the two best and the first once more with 30.
-/// `run(which, slot)` enqueues one launch. A plan that turns out not to run is passed over; when none runs, the failure
-/// of the first is thrown. The device rests before each burst, so that all are timed at the same clock.
+/// `run(which, slot)` enqueues one launch. A plan that turns out not to run, or not to be captured, is passed over;
+/// when none runs, the failure of the first is thrown. A failed device ends the search. The device rests before each
+/// burst, so that all are timed at the same clock.
 template <backend B>
 [[nodiscard]] search_outcome fastest(B& on, std::size_t count, std::size_t slots,
                                      const std::function<void(std::size_t which, std::size_t slot)>& run,
@@ -72,8 +73,9 @@ template <backend B>
     for (std::size_t which = 0; which < count; ++which) {
         try {
             order.emplace_back(time(which, 10), which);
-        } catch (const unsupported_error& refused) {
+        } catch (const error& refused) {
             if (failure.empty()) failure = refused.what();
+            on.synchronize(); // throws where not the plan is to blame but the device
         }
     }
     if (order.empty()) throw unsupported_error("none of " + std::to_string(count) + " plans runs: " + failure);

@@ -2,6 +2,8 @@
 #ifndef PLUMBLINE_CUDA_CUDNN_CONTEXT_HPP
 #define PLUMBLINE_CUDA_CUDNN_CONTEXT_HPP
 
+#include <string>
+
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/cudnn/plan.hpp"
 
@@ -28,6 +30,17 @@ inline void execute(const context& on, const plan& what, const descriptor& pack)
     const cudnnStatus_t status = cudnnBackendExecute(on.library.get(), what.executable.get(), pack.get());
     // Words are made only for a failure: they cost host time.
     if (status != CUDNN_STATUS_SUCCESS) check(status, "cudnnBackendExecute", what.executable.what());
+}
+
+/// A trial: one launch, waited for. Throws where the device failed, for then no other plan runs either.
+[[nodiscard]] inline std::string run_once(backend& on, const context& with, const plan& what, const descriptor& pack) {
+    try {
+        execute(with, what, pack);
+    } catch (const error& refused) {
+        return std::string("does not run: ") + refused.what();
+    }
+    on.synchronize();
+    return "";
 }
 
 } // namespace cuda::cudnn

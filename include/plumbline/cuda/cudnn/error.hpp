@@ -49,6 +49,8 @@ namespace cudnn::detail {
 /// what the call was working on.
 inline void check(cudnnStatus_t status, const char* api, const std::string& object = {}, where at = where::here()) {
     if (status == CUDNN_STATUS_SUCCESS) return;
+    // cuDNN may leave a runtime error behind, which the next launch would be blamed for.
+    static_cast<void>(cudaGetLastError());
     std::string message =
         std::string(api) + (object.empty() ? "" : " for " + object) + ": " + cudnnGetErrorString(status);
     const std::string words = cudnn::detail::last_words();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -48,31 +49,44 @@ struct plan {
     return made;
 }
 
-/// The first `count` engines that satisfy `wanted` and can be built, all of the first of `lists` that has one. Throws
-/// unsupported_error with the reasons where there is none.
-[[nodiscard]] inline std::vector<plan>
-first_plans(const descriptor& graph, const target& to, const requirements& wanted, std::size_t count,
-            const std::vector<heuristic>& lists = {heuristic::a, heuristic::b, heuristic::fallback}) {
+/// Runs a plan once and says why it does not run, or "": cuDNN finds out about some only then.
+using trial = std::function<std::string(const plan&)>;
+
+[[nodiscard]] inline std::vector<heuristic> all_lists() {
+    return {heuristic::a, heuristic::b, heuristic::fallback};
+}
+
+/// The first `count` engines that satisfy `wanted`, can be built and, with a trial, run; all of the first of `lists`
+/// that has one. Throws unsupported_error with the reasons where there is none.
+[[nodiscard]] inline std::vector<plan> first_plans(const descriptor& graph, const target& to,
+                                                   const requirements& wanted, std::size_t count,
+                                                   const std::vector<heuristic>& lists = all_lists(),
+                                                   const trial& tried = {}) {
     std::vector<plan> plans;
     std::vector<std::string> passed_over;
     for (heuristic mode : lists) {
         for (const candidate& each : candidates(graph, mode, to.device)) {
             if (plans.size() == count) break;
             std::string why = refusal(each.facts, wanted);
+            plan made;
             if (why.empty()) {
                 try {
-                    plan made = build(each, to);
+                    made = build(each, to);
                     // The engine foresees its workspace, the plan knows it.
                     candidate exact = each;
                     exact.facts.workspace_bytes = made.workspace_bytes;
                     why = refusal(exact.facts, wanted);
-                    made.passed_over = passed_over;
-                    if (why.empty()) plans.push_back(std::move(made));
                 } catch (const error& failure) {
                     why = std::string("cannot be built: ") + failure.what();
                 }
             }
-            if (!why.empty()) passed_over.push_back(engine_tag(each.facts) + ' ' + why);
+            if (why.empty() && tried) why = tried(made);
+            if (!why.empty()) {
+                passed_over.push_back(engine_tag(each.facts) + ' ' + why);
+                continue;
+            }
+            made.passed_over = passed_over;
+            plans.push_back(std::move(made));
         }
         if (!plans.empty()) return plans;
     }
