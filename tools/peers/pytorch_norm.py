@@ -69,6 +69,8 @@ class norm(pytorch_timing.timed):
         self.gamma, self.beta = (self.normal(made, self.hidden) for _ in range(2))
         self.slots = [self.buffers(slot) for slot in range(pytorch_timing.slots_for(moved, l2_bytes))]
         self.outputs = [None] * len(self.slots)  # kept until their slot is written again, so that they rotate too
+        # The compiler gives up on code that it has compiled eight times, and runs it eagerly; each id is new to it.
+        torch.compiler.reset()
         self.calls = {"eager": self.eager(), "compiled": torch.compile(self.by_formula, dynamic=False)}
         self.calls = {label: call for label, call in self.calls.items() if call is not None}
         self.told = {label: [] for label in self.calls}

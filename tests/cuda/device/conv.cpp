@@ -75,7 +75,8 @@ TEST_CASE("strides, odd channels, single pixels, groups, dilation and three dime
             } catch (const unsupported_error& refused) {
                 std::printf("  %-58s not offered: %s\n", id.c_str(), refused.what());
                 // cuDNN has engines for all of these but, on some devices, gradients with groups or in depth.
-                CHECK((id.find('g') != std::string::npos || id.find('t') != std::string::npos));
+                const std::string sizes = size; // "wgrad" has a g too
+                CHECK((sizes.find('g') != std::string::npos || sizes.find('t') != std::string::npos));
             }
         }
     }
