@@ -159,6 +159,24 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a plan that does not run is passed over with the reason, and what a trial throws ends the search") {
+    const target to{nullptr, device_properties(h200())};
+    const auto p = workload::conv::parse(first_layer);
+    const descriptor graph = conv_graph(p);
+    const std::string usual = describe(first_plans(graph, to, requirements_of(p), 1).front()).implementation;
+    int trials = 0;
+    const auto second = first_plans(graph, to, requirements_of(p), 1, all_lists(),
+                                    [&](const plan&) { return ++trials == 1 ? "does not run: planted" : ""; });
+    REQUIRE(second.size() == 1);
+    CHECK(trials == 2);
+    CHECK(describe(second[0]).implementation != usual);
+    REQUIRE_FALSE(second[0].passed_over.empty());
+    CHECK(second[0].passed_over.back().find("does not run: planted") != std::string::npos);
+    const auto lost = [](const plan&) -> std::string { throw error("the device is lost"); };
+    CHECK_THROWS_WITH(static_cast<void>(first_plans(graph, to, requirements_of(p), 1, all_lists(), lost)),
+                      doctest::Contains("the device is lost"));
+}
+
 TEST_CASE("engines that give other bits every time are passed over where the same are asked for") {
     const std::string id = "conv/wgrad/fp32/nchw/n256c64h56w56k64r3s3u1p1";
     const result::evidence free = predicted(id);

@@ -48,6 +48,15 @@ TEST_CASE("a plan that does not run is passed over; when none runs the first fai
                          doctest::Contains("none of 2 plans runs: plan 0 does not run"), unsupported_error);
 }
 
+TEST_CASE("a plan that fails in another way, as in a capture, is passed over too") {
+    fake::backend on;
+    const auto found = measure::fastest(on, 3, 1, [&](std::size_t which, std::size_t) {
+        if (which == 1) throw error("it cannot be captured");
+        on.enqueue(which == 0 ? 60e3 : 45e3);
+    });
+    CHECK(found.index == 2);
+}
+
 TEST_CASE("noise of a percent does not hide two percent") {
     fake::script noisy;
     noisy.noise = 0.01;
