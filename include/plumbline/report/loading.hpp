@@ -20,44 +20,21 @@
 #include <variant>
 #include <vector>
 
-#include "plumbline/report/options.hpp"
-#include "plumbline/stats/descriptive.hpp"
+#include "plumbline/report/readings.hpp"
+#include "plumbline/report/section.hpp"
+#include "plumbline/result/baseline.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace report {
 
-/// One line of the table: a benchmark's medians over its sessions.
-struct loading_row {
-    static constexpr std::size_t columns = 11;
-    std::array<std::string, columns> cells;
-    std::vector<std::string> remarks; ///< samples that failed, what was ignored
-};
+/// One line of the table: a benchmark's medians over its sessions, and samples that failed or what was ignored.
+using loading_row = table_row<11>;
 
 namespace detail {
 
 inline constexpr std::array<const char*, loading_row::columns> loading_header{
     "DataLoader", "workers", "images/s", "MB/s", "CPU", "read", "decode", "transform", "copy", "waits", "epoch, first"};
-
-/// The median over the sessions in which a reading is a number.
-[[nodiscard]] inline std::optional<double> median_reading(const result::result& from, const std::string& name) {
-    std::vector<double> values;
-    for (const result::session_result& each : from.sessions) {
-        const auto at = each.state.find(name);
-        if (at == each.state.end()) continue;
-        if (const auto* const real = std::get_if<double>(&at->second)) values.push_back(*real);
-        if (const auto* const whole = std::get_if<std::int64_t>(&at->second))
-            values.push_back(static_cast<double>(*whole));
-    }
-    if (values.empty()) return std::nullopt;
-    return stats::median(std::move(values));
-}
-
-/// A reading of a session as text, "" where it has none.
-[[nodiscard]] inline std::string reading_text(const result::session_result& from, const std::string& name) {
-    const auto at = from.state.find(name);
-    return at == from.state.end() ? std::string() : printable(to_string(at->second));
-}
 
 /// The number of a reading with a few digits, "-" where there is none or nothing happened.
 [[nodiscard]] inline std::string short_reading(const result::result& from, const std::string& name, double factor = 1) {
@@ -159,8 +136,7 @@ namespace detail {
 
 class loading_writer {
 public:
-    loading_writer(std::ostream& out, const result::baseline& what, const options& how)
-        : out_(out), how_(how), colours_(how.colour) {
+    loading_writer(std::ostream& out, const result::baseline& what, const options& how) : page_(out, how) {
         for (const result::result& each : what.results) {
             const bool measured = each.what.family == "dataloader" && each.status == result::result_status::ok;
             if (measured && median_reading(each, "images_per_s")) results_.push_back(&each);
@@ -182,41 +158,12 @@ public:
 private:
     void write_table() {
         std::vector<loading_row> rows;
-        std::array<std::size_t, loading_row::columns> widths{};
-        for (std::size_t i = 0; i < widths.size(); ++i) widths[i] = columns(loading_header[i]);
-        for (const result::result* each : results_) {
-            rows.push_back(loading_row_of(*each));
-            for (std::size_t i = 0; i < widths.size(); ++i) {
-                widths[i] = std::max(widths[i], columns(rows.back().cells[i]));
-            }
-        }
-        std::size_t wide = 0;
-        for (const std::size_t width : widths) wide += width + 2;
-        const bool fits = how_.width == 0 || wide - 2 <= how_.width;
-        const auto put = [&](const auto& cells) {
-            std::string line = pad_right(cells[0], widths[0]);
-            for (std::size_t i = 1; i < widths.size(); ++i) line += "  " + pad_left(cells[i], widths[i]);
-            return line;
-        };
-        out_ << colours_.bold(fits ? put(loading_header) : loading_header[0]) << '\n';
-        for (const loading_row& row : rows) {
-            out_ << (fits ? put(row.cells) : row.cells[0]) << '\n';
-            if (!fits) indent(sentence_of(row));
-            for (const std::string& remark : row.remarks) indent(remark, &palette::yellow);
-        }
-        indent(
+        for (const result::result* each : results_) rows.push_back(loading_row_of(*each));
+        page_.table(loading_header, rows);
+        page_.indent(
             "MB/s as read; CPU, read, decode, transform, copy: ms an image, summed over the workers; waits: share of "
             "the consumer's time, and for what most; epoch, first: ms until an epoch has started, and until its "
             "first batch");
-    }
-
-    /// A row on a terminal that is too narrow for the table.
-    [[nodiscard]] static std::string sentence_of(const loading_row& row) {
-        std::string text;
-        for (std::size_t i = 1; i < row.cells.size(); ++i) {
-            text += (i == 1 ? "" : "; ") + std::string(loading_header[i]) + ' ' + row.cells[i];
-        }
-        return text;
     }
 
     /// Each limit once, as the last session saw it: most are the machine's and the same for every benchmark.
@@ -230,7 +177,7 @@ private:
                 }
             }
         }
-        for (const auto& [name, text] : limits) indent(printable(name) + ": " + text, &palette::yellow);
+        for (const auto& [name, text] : limits) page_.indent(printable(name) + ": " + text, &palette::yellow);
     }
 
     void write_recommendation(const result::result& from, const result::session_result& session, std::size_t agreeing) {
@@ -239,37 +186,27 @@ private:
         std::string text = "recommended: num_workers=" + workers +
                            ", prefetch_factor=" + reading_text(session, "recommended_prefetch") +
                            ", pin_memory=" + (pin ? "True" : "False");
-        out_ << colours_.bold(text) << '\n';
-        indent(reading_text(session, "recommended_because"));
+        page_.bold(text);
+        page_.indent(reading_text(session, "recommended_because"));
         if (agreeing < from.sessions.size()) {
-            indent("so in " + std::to_string(agreeing) + " of " + counted(from.sessions.size(), "session"));
+            page_.indent("so in " + std::to_string(agreeing) + " of " + counted(from.sessions.size(), "session"));
         }
         const auto points = parse_curve(reading_text(session, "curve"));
         double best = 0;
         for (const auto& point : points) best = std::max(best, point.second);
         if (!(best > 0)) return;
-        out_ << "    workers  images/s  of workers times one's\n";
+        page_.plain("    workers  images/s  of workers times one's");
         for (const auto& [count, rate] : points) {
             const double ideal = static_cast<double>(count) * points.front().second;
             const bool known = points.front().first == 1 && ideal > 0;
             const std::string bar(static_cast<std::size_t>(24 * rate / best + 0.5), '#');
-            out_ << pad_left(std::to_string(count), 11) << pad_left(fixed(rate, 0), 10)
-                 << pad_left(known ? percent(rate / ideal) : "-", 9) << "  " << bar
-                 << (std::to_string(count) == workers ? "  <- knee" : "") << '\n';
+            page_.plain(pad_left(std::to_string(count), 11) + pad_left(fixed(rate, 0), 10) +
+                        pad_left(known ? percent(rate / ideal) : "-", 9) + "  " + bar +
+                        (std::to_string(count) == workers ? "  <- knee" : ""));
         }
     }
 
-    using paint = std::string (palette::*)(const std::string&) const;
-
-    void indent(const std::string& text, paint colour = nullptr) {
-        for (const std::string& line : wrapped(text, how_.width > 4 ? how_.width - 4 : 0)) {
-            out_ << "    " << (colour != nullptr ? (colours_.*colour)(line) : line) << '\n';
-        }
-    }
-
-    std::ostream& out_;
-    const options& how_;
-    palette colours_;
+    section page_;
     std::vector<const result::result*> results_;
 };
 

@@ -15,6 +15,8 @@
 
 #include "plumbline/report/loading.hpp"
 #include "plumbline/report/options.hpp"
+#include "plumbline/report/readings.hpp"
+#include "plumbline/report/training.hpp"
 #include "plumbline/result/alarm.hpp"
 #include "plumbline/result/limit.hpp"
 #include "plumbline/stats/descriptive.hpp"
@@ -36,15 +38,6 @@ struct result_row {
 };
 
 namespace detail {
-
-/// One value a session: the median of its samples; sessions without any are left out.
-[[nodiscard]] inline std::vector<double> session_values(const result::result& from) {
-    std::vector<double> values;
-    for (const result::session_result& each : from.sessions) {
-        if (!each.samples.empty()) values.push_back(stats::median(each.samples));
-    }
-    return values;
-}
 
 /// FLOP/s where the work is dense in FLOP, bytes/s where it is not: at 10 FLOP a byte every device is bound by memory.
 [[nodiscard]] inline std::string rate_of(const workload::description& what, double value) {
@@ -139,6 +132,7 @@ public:
         put(header_, "implementation");
         for (const result_row& each : rows_) write_row(each);
         write_limits();
+        write_training(out_, what_, how_);
         write_loading(out_, what_, how_);
         write_counts();
     }
