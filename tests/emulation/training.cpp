@@ -42,7 +42,7 @@ public:
 
     template <class C>
     void multiply(const product& p, const Value* a, const Value* b, const C* c, C* out) {
-        if (p.add && c != out) std::copy(c, c + p.m * p.c_row, out);
+        if (p.add && c != nullptr && c != out) std::copy(c, c + p.m * p.c_row, out);
         host_.products().multiply(p, a, b, out);
     }
     void convolve(const Value* x, const Value* w, Value* y, const convolution_shape& s) { host_.convolve(x, w, y, s); }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <map>
 #include <string>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "plumbline/cuda/backend.hpp"
 #include "plumbline/cuda/cudnn/context.hpp"
 #include "plumbline/cuda/cudnn/convolution.hpp"
+#include "plumbline/cuda/library_attention.hpp"
 #include "plumbline/cuda/lt.hpp"
 #include "plumbline/cuda/recording.hpp"
 #include "plumbline/cuda/training_operations.hpp"
@@ -51,12 +53,14 @@ struct lt_product {
     return static_cast<std::uint32_t>(bits & (~bits + 1));
 }
 
-/// Memory, products (cublasLt) and convolutions (cuDNN) of a training step on a GPU. Plans are the heuristics' first
-/// and are made on first use, so a step has to run once before it is captured. In the fp32 leg no plan may use TF32.
+/// Memory, products (cublasLt), convolutions and attention (cuDNN) of a training step on a GPU. Plans are the
+/// heuristics' first and are made on first use, so a step has to run once before it is captured. In the fp32 leg no
+/// plan may use TF32.
 template <class Value>
 class training_device {
 public:
     using memory = device_memory;
+    using attention_shape = workload::training_step::transformer_shape;
 
     training_device(backend& on, const workload::training_step::params& p)
         : on_(&on), leg_(p.type), lt_(&on.shared<lt::context>()) {}
@@ -105,12 +109,23 @@ public:
         kernels::widen(stream(), d_weight_.as<Value>(), d_w, s.weights(), add);
     }
 
-    /// Bytes of the libraries' workspaces.
-    [[nodiscard]] std::size_t workspace_bytes() const noexcept {
-        return lt::context::workspace_bytes + workspace_.size() + d_weight_.size();
+    /// Fused attention and its gradients, of 16-bit values; false, and nothing is done, where cuDNN has no engine.
+    bool attention(const Value* projected, Value* y, float* log_sums, const attention_shape& s) {
+        return fused(s).forward(projected, y, log_sums);
+    }
+    bool attention_backward(const Value* d_y, const Value* projected, const Value* y, const float* log_sums,
+                            Value* d_projected, const attention_shape& s) {
+        return fused(s).backward(d_y, projected, y, log_sums, d_projected);
     }
 
-    /// One line for all plans, each of them in the parts.
+    /// Bytes of the libraries' workspaces.
+    [[nodiscard]] std::size_t workspace_bytes() const noexcept {
+        std::size_t bytes = lt::context::workspace_bytes + workspace_.size() + d_weight_.size();
+        for (const auto& [shape, with] : attentions_) bytes += with.workspace_bytes();
+        return bytes;
+    }
+
+    /// One line for all plans, each of them in the parts; of attention also why there is none.
     [[nodiscard]] result::evidence evidence() const {
         result::evidence found;
         std::string all;
@@ -124,10 +139,15 @@ public:
             found.parts["plan." + workload::conv::id(params_of(key.first, key.second))] = plan;
             all += plan + ' ';
         }
+        for (const auto& [shape, with] : attentions_) {
+            add_attention(found, all, "attention", with.forward_plan());
+            add_attention(found, all, "attention_backward", with.backward_plan());
+        }
         found.implementation = "plans/" + short_hash(std::string_view(all));
         found.parts["cublaslt_version"] = static_cast<std::int64_t>(cublasLtGetVersion());
-        if (!convolutions_.empty()) found.parts["cudnn_version"] = static_cast<std::int64_t>(cudnnGetVersion());
-        found.parts["attention"] = std::string("product, softmax, product");
+        if (!convolutions_.empty() || !attentions_.empty()) {
+            found.parts["cudnn_version"] = static_cast<std::int64_t>(cudnnGetVersion());
+        }
         return found;
     }
 
@@ -141,6 +161,24 @@ public:
     }
 
 private:
+    [[nodiscard]] library_attention& fused(const attention_shape& s) {
+        for (auto& [shape, with] : attentions_) {
+            if (shape == s) return with;
+        }
+        return attentions_
+            .emplace_back(std::piecewise_construct, std::forward_as_tuple(s), std::forward_as_tuple(*on_, leg_, s))
+            .second;
+    }
+
+    static void add_attention(result::evidence& found, std::string& all, const std::string& name,
+                              const library_attention::direction& with) {
+        if (!with.refused.empty()) found.parts["refused." + name] = with.refused;
+        if (!with.ready()) return;
+        const std::string plan = cudnn::describe(with.plan).implementation;
+        found.parts["plan." + name] = plan;
+        all += plan + ' ';
+    }
+
     /// Makes a buffer of the convolutions larger, before anything is captured; who pointed to it is asked again.
     void grow(device_memory& what, std::size_t bytes) {
         if (what.size() >= bytes) return;
@@ -288,6 +326,7 @@ private:
     std::map<pack_key, cudnn::descriptor> packs_;
     device_memory workspace_; ///< of the convolutions
     device_memory d_weight_;
+    std::list<std::pair<attention_shape, library_attention>> attentions_; ///< one for each shape
 };
 
 } // namespace cuda

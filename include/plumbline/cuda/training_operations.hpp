@@ -5,6 +5,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,12 +20,19 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
+/// Who computes attention, best first: cuDNN's fused engines, or products and a softmax.
+enum class attention_by { cudnn, unfused };
+
+[[nodiscard]] constexpr std::string_view name(attention_by who) noexcept {
+    return who == attention_by::cudnn ? "cudnn" : "unfused";
+}
+
 /// The operators of a training step (training/host_operations.hpp says what each computes) by our own kernels, with
 /// memory, products and convolutions of `Device`: lt_training_device on a GPU; in tests, the host with emulated
 /// kernels. Enqueues and returns; only read_control, download, overwrite and write_control wait.
 ///
-/// Attention is a product, a softmax and a product for each sequence, so that the scores of one sequence at a time stay
-/// in the second-level cache.
+/// Attention is the fused one of `Device` in 16 bits, where it has one. Else it is a product, a softmax and a product
+/// for each sequence, so that the scores of one sequence at a time stay in the second-level cache.
 template <class Value, class Device>
 class training_operations {
 public:
@@ -117,6 +127,11 @@ public:
     }
 
     void attention(const Value* projected, Value* y, float* log_sums, const attention_shape& s) {
+        forward_by_ = attention_by::cudnn;
+        if constexpr (has_fused) {
+            if (first_ == attention_by::cudnn && device_.attention(projected, y, log_sums, s)) return;
+        }
+        forward_by_ = attention_by::unfused;
         reserve_attention(s, false);
         for (std::int64_t b = 0; b < s.batch; ++b) {
             device_.multiply(scores_of(s), projected, projected + s.width, none<float>(), scores_.data());
@@ -132,6 +147,14 @@ public:
     }
     void attention_backward(const Value* d_y, const Value* projected, const Value* y, const float* log_sums,
                             Value* d_projected, const attention_shape& s) {
+        backward_by_ = attention_by::cudnn;
+        if constexpr (has_fused) {
+            if (first_ == attention_by::cudnn &&
+                device_.attention_backward(d_y, projected, y, log_sums, d_projected, s)) {
+                return;
+            }
+        }
+        backward_by_ = attention_by::unfused;
         reserve_attention(s, true);
         const std::int64_t t = s.tokens, w = s.head_width(), row = 3 * s.width;
         const training::product transposed{t, w, t, 1, t, row, 1, row, false, s.heads, t * t, w, w};
@@ -234,9 +257,24 @@ public:
             device.launches(step);
         }
     [[nodiscard]] std::int64_t launches(Step step) { return device_.launches(step); }
-    [[nodiscard]] auto evidence() { return device_.evidence(); }
+    /// The device's, and who computed attention.
+    [[nodiscard]] auto evidence() {
+        auto ran = device_.evidence();
+        if (forward_by_) ran.parts["attention"] = std::string(name(*forward_by_));
+        if (backward_by_) ran.parts["attention_backward"] = std::string(name(*backward_by_));
+        return ran;
+    }
+
+    /// Leaves out whatever comes before `first`; for tests and comparisons.
+    void compute_attention_by(attention_by first) noexcept { first_ = first; }
 
 private:
+    /// Whether the device has operators of its own for attention.
+    static constexpr bool has_fused = sizeof(Value) == 2 && requires(Device & on, const Value* in, Value* out,
+                                                                     float* sums, const attention_shape& s) {
+        on.attention(in, out, sums, s);
+    };
+
     /// A workspace that grows before anything is captured and then stays: the first step sees every size.
     template <class T>
     struct workspace {
@@ -285,6 +323,8 @@ private:
     workspace<float> partial_, losses_;
     buffer<float> scores_, d_weights_;
     buffer<Value> weights_, d_scores_;
+    attention_by first_ = attention_by::cudnn;
+    std::optional<attention_by> forward_by_, backward_by_; ///< last
 };
 
 } // namespace cuda
