@@ -83,6 +83,18 @@ TEST_CASE("one or two wrong clock readings do not make the rest look throttled")
     CHECK(disturbed(results[0]) == 0);
 }
 
+TEST_CASE("a clock that shows nothing for a while is waited for, one that never does fails the benchmark") {
+    fake::backend slow(fake::script{.wrong_clocks = std::vector<double>(20, 0)});
+    engine<fake::backend> patient(slow, slow.clock());
+    CHECK(patient.measure(fake::make({}))[0].status == result::result_status::ok);
+    CHECK(std::get<double>(patient.state().at("reference_clock_mhz")) == 1980);
+    fake::backend broken(fake::script{.wrong_clocks = std::vector<double>(100'000, 0)});
+    engine<fake::backend> engine(broken, broken.clock());
+    const auto results = engine.measure(fake::make({}));
+    CHECK(results[0].status == result::result_status::failed);
+    CHECK(results[0].reason.find("read 64 times and showed no speed above 0 MHz") != std::string::npos);
+}
+
 TEST_CASE("after capped work the next benchmark waits a second, and preparing it counts") {
     for (const milliseconds preparation : {milliseconds(0), milliseconds(400), milliseconds(5000)}) {
         fake::backend device(fake::script{.cap_after_ms = 6});

@@ -145,6 +145,17 @@ private:
         return std::nullopt;
     }
 
+    /// Reads the device's clock until there is a reference. A clock that never shows one is broken, and without it
+    /// nothing would tell throttled samples from good ones.
+    void find_reference() {
+        for (std::size_t readings = 0; reference_.mhz() <= 0 && read_marker();) {
+            if (++readings < most_first_readings) continue;
+            throw error("the device's clock was read " + std::to_string(readings) +
+                        " times and showed no speed above 0 MHz three times: nothing can be said about its samples; "
+                        "look for a driver or a virtual device that hides the clock");
+        }
+    }
+
     [[nodiscard]] bool uncapped(const std::optional<double>& marker, const settings& rules) const {
         return !marker || reference_.reached(*marker, rules.uncapped_clock);
     }
@@ -260,8 +271,7 @@ private:
         const settings& rules = how.rules;
         const std::size_t lead_in = on_->has_clock() ? std::min(rules.lead_in, plan.most - 1) : 0;
         burst_control control(rules, plan.sample_ns, on_->has_clock(), plan.most - lead_in);
-        while (reference_.mhz() <= 0 && read_marker()) {
-        }
+        find_reference();
         const std::size_t least_bursts = on_->has_clock() ? rules.min_bursts : 1;
         const nanoseconds start = now_();
         for (std::size_t bursts = 1;; ++bursts) {
@@ -347,6 +357,8 @@ private:
         }
         return outcomes;
     }
+
+    static constexpr std::size_t most_first_readings = 64; ///< three good ones make a reference
 
     B* on_;
     host_clock now_;
