@@ -312,6 +312,18 @@ TEST_CASE("gate: skipped, missing and new") {
     auto two = build::baseline(5);
     build::add(two, "a", five);
     build::add(two, "b", five);
+    auto hurried = build::single(five);
+    hurried.results.push_back(skipped(result::not_measured).results[0]);
+    hurried.results[1].what.id = "b";
+    hurried.checks[result::sessions_check] = std::string("warn: the time budget was spent: 1 of 2 benchmarks");
+    const auto hasty = compare::compare(two, hurried);
+    CHECK(build::at(hasty, "b").outcome == verdict::missing);
+    REQUIRE(build::at(hasty, "b").reasons.size() == 1);
+    CHECK(build::at(hasty, "b").reasons[0].text == "not measured for lack of time");
+    CHECK(hasty.exit == exit_code::incomplete);
+    CHECK(std::count(hasty.notes.begin(), hasty.notes.end(),
+                     "candidate: warn: the time budget was spent: 1 of 2 benchmarks") == 1);
+    CHECK(build::at(compare::compare(hurried, two), "b").outcome == verdict::new_benchmark);
     const auto missing = compare::compare(two, build::single(five));
     CHECK(build::at(missing, "b").outcome == verdict::missing);
     CHECK(build::at(missing, "b").reasons.empty());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interleaved rounds, boards, and the control.
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include <doctest/doctest.h>
 
@@ -111,6 +113,16 @@ TEST_CASE("interleaved: only complete rounds of the same boot and board count") 
     for (auto& s : later.sessions) s.started.replace(0, 4, "2027");
     CHECK_FALSE(only(rounds(five), later).has(marker::interleaved));
     CHECK_FALSE(only(later, rounds(five)).has(marker::interleaved));
+    const auto stored = compare::compare(rounds(five), later);
+    CHECK(only(rounds(five), later).used.margin == 0.015);
+    const auto said = [](const compare::comparison& in) {
+        return std::count_if(in.notes.begin(), in.notes.end(), [](const std::string& note) {
+            return note.rfind("1 result is compared as if stored, not in pairs", 0) == 0;
+        });
+    };
+    CHECK(said(stored) == 1);
+    CHECK(said(compare::compare(rounds(five), rounds(five))) == 0);
+    CHECK(said(compare::compare(rounds(five), rounds(five, 1, "board", "another boot"))) == 0);
     auto two = rounds({100, 100});
     auto later_two = rounds({100, 100});
     for (auto& session : later_two.sessions) session.started.replace(0, 4, "2027");

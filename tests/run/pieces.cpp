@@ -136,6 +136,9 @@ TEST_CASE("failed once is failed, and an unverified session takes the mark away"
     result::baseline skipped = one_session("a", 1);
     skipped.results[0].status = result::result_status::skipped;
     skipped.results[0].sessions.clear();
+    CHECK(run::sessions_by_id(skipped).at("a") == 1); // an answer
+    skipped.results[0].reason = result::not_measured;
+    CHECK(run::sessions_by_id(skipped).at("a") == 0); // none: --append and --resume ask again
     run::merge(skipped, one_session("a", 2));
     CHECK(skipped.results[0].status == result::result_status::ok);
 }

@@ -188,7 +188,7 @@ TEST_CASE("two runs do not write one file") {
     CHECK(json::load(file).results.size() == 6);
 }
 
-TEST_CASE("a time budget is kept; what it left out is a failed result with the reason") {
+TEST_CASE("a time budget is kept; what it left out is a skipped result with its description, and the run incomplete") {
     fake_place at;
     const std::string file = at.folder / "run.json";
     std::vector<std::string> ids;
@@ -204,11 +204,30 @@ TEST_CASE("a time budget is kept; what it left out is a failed result with the r
     std::size_t measured = 0, left = 0;
     for (const result::result& each : made.results) {
         if (each.status == result::result_status::ok) ++measured;
-        if (contains(each.reason, "time budget")) ++left;
+        if (!result::lacked_time(each)) continue;
+        ++left;
+        CHECK(each.what.family == "fake");
+        CHECK(plumbline::to_string(each.what.params.at("what")) == "slow"); // what workload.hash is made of
     }
     CHECK(measured >= 1);
     CHECK(left >= 1);
     CHECK(measured + left == 12);
+    CHECK(contains(plumbline::to_string(made.checks.at(result::sessions_check)),
+                   "of 12 benchmarks have fewer than the 3 sessions"));
+    CHECK(contains(r.out, "warn: the time budget was spent"));
+}
+
+TEST_CASE("a time budget that leaves sessions out, but no benchmark, ends well and says so in report and file") {
+    fake_place at;
+    const std::string file = at.folder / "run.json";
+    const ended r = at.bench({"--suite=quick", "--sessions=500", "--time-budget=2", "--save=" + file});
+    CHECK(r.code == 0);
+    const result::baseline made = json::load(file);
+    CHECK(made.results.size() == 2);
+    CHECK(made.sessions.size() < 500);
+    const std::string said = "2 of 2 benchmarks have fewer than the 500 sessions asked for";
+    CHECK(contains(plumbline::to_string(made.checks.at(result::sessions_check)), said));
+    CHECK(contains(r.out, said));
 }
 
 TEST_CASE("an environment that changed since is not appended to, unless forced") {

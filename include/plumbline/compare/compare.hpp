@@ -64,6 +64,7 @@ inline void describe_pair(candidate_pair& pair, const policy& rules) {
     auto& found = pair.found;
     interleaving rounds = find_rounds(pair.base, pair.candidate);
     where.interleaved = !rounds.rounds.empty();
+    pair.rounds_overlap = rounds.overlap;
     if (where.interleaved) {
         pair.base = std::move(rounds.base);
         pair.candidate = std::move(rounds.candidate);
@@ -108,6 +109,8 @@ inline void note_circumstances(comparison& into, const result::baseline& base, c
             into.notes.push_back(name + ": " + std::to_string(failed) + " of " + std::to_string(side->sessions.size()) +
                                  " sessions failed: " + why);
         }
+        const auto cut = side->checks.find(result::sessions_check);
+        if (cut != side->checks.end()) into.notes.push_back(name + ": " + to_string(cut->second));
         if (side->environment.attributes.empty()) into.notes.push_back(name + ": the file has no fingerprint");
     }
 }
@@ -121,6 +124,15 @@ inline void note_shared_sessions(comparison& into, const result::baseline& base,
     if (shared == 0) return;
     into.notes.push_back(std::to_string(shared) + " of the candidate's " + std::to_string(candidate.sessions.size()) +
                          " sessions are in the base too: nothing is proven by comparing them with themselves");
+}
+
+/// Results whose rounds could not be paired, as a note: margins and noise are then those of stored baselines.
+inline void note_overlaps(comparison& into, const std::vector<candidate_pair>& pairs) {
+    const auto count = std::count_if(pairs.begin(), pairs.end(), [](const auto& p) { return p.rounds_overlap; });
+    if (count == 0) return;
+    into.notes.push_back(std::to_string(count) + (count == 1 ? " result is" : " results are") +
+                         " compared as if stored, not in pairs: both sides name the same rounds, but these did not "
+                         "follow one another in time (two runs, or a clock that was set back)");
 }
 
 /// The day on which the candidate was made: expiries are judged by it, so that an old comparison repeats.
@@ -166,6 +178,7 @@ inline void note_shared_sessions(comparison& into, const result::baseline& base,
         tested.push_back({&pair, detail::test_pair(pair, base, into, where, rules, shared)});
         into.interleaved = into.interleaved || pair.found.has(marker::interleaved);
     }
+    detail::note_overlaps(into, pairs);
     into.tests = tested.size();
     detail::adjust(tested, rules, shared);
     for (auto& t : tested) {

@@ -50,6 +50,7 @@ enum class reason_code {
     wrong_backend,
     skipped_one_side,
     skipped_differently,
+    not_measured, ///< the run had no time for it
     foreign_load,
     throttled,
     not_selected, ///< left out by the declared selection: not missing for the exit code
@@ -286,6 +287,8 @@ using plumbline::to_string; // those of scalars and classes, which the names bel
         return "skipped_one_side";
     case reason_code::skipped_differently:
         return "skipped_differently";
+    case reason_code::not_measured:
+        return "not_measured";
     case reason_code::foreign_load:
         return "foreign_load";
     case reason_code::throttled:

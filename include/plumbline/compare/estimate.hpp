@@ -28,6 +28,7 @@ struct interleaving {
     std::vector<stats::round> rounds;
     observations base; ///< the sessions that belong to a complete round
     observations candidate;
+    bool overlap = false; ///< there are rounds by name, and they did not follow each other
 };
 
 /// The first and the last start (ISO 8601 in UTC, which sorts as text) among the sessions of a round.
@@ -76,7 +77,10 @@ struct interleaving {
     }
     std::sort(spans.begin(), spans.end());
     for (std::size_t i = 1; i < spans.size(); ++i) {
-        if (spans[i].first < spans[i - 1].second) return {};
+        if (spans[i].first >= spans[i - 1].second) continue;
+        interleaving none;
+        none.overlap = true;
+        return none;
     }
     return found;
 }

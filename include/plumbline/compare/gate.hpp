@@ -28,7 +28,8 @@ struct candidate_pair {
     unit in;           ///< of the finding
     observations base; ///< only filled when the pair passed the gate
     observations candidate;
-    bool testable = false; ///< has numbers on both sides that may be compared
+    bool testable = false;       ///< has numbers on both sides that may be compared
+    bool rounds_overlap = false; ///< its sides name the same rounds, which did not follow one another in time
 };
 
 using key = std::pair<std::string, std::string>; // id and metric
@@ -158,6 +159,9 @@ inline void judge_new(candidate_pair& pair, const result::baseline& candidate, c
         found.reasons.push_back({alike ? reason_code::skipped_one_side : reason_code::skipped_differently,
                                  alike ? base.reason : base.reason + " -> " + candidate.reason});
         if (alike) found.reasons.clear();
+    } else if (result::lacked_time(candidate)) {
+        found.outcome = verdict::missing;
+        found.reasons.push_back({reason_code::not_measured, candidate.reason});
     } else if (base_skipped) {
         found.reasons.push_back({reason_code::skipped_one_side, "base: skipped: " + base.reason});
         judge_new(pair, candidate_file, rules); // nothing to compare with yet

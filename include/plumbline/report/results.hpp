@@ -159,6 +159,11 @@ private:
         text += "; " + counted(what_.sessions.size(), "session");
         out_ << colours_.bold(text) << '\n';
         if (failed > 0) out_ << colours_.red(counted(failed, "session") + " failed:") << '\n';
+        const auto cut = what_.checks.find(result::sessions_check);
+        if (cut != what_.checks.end()) {
+            for (const std::string& line : wrapped(printable(to_string(cut->second)), how_.width))
+                out_ << colours_.yellow(line) << '\n';
+        }
         for (const result::session& each : what_.sessions) {
             if (each.failed) out_ << "  " << printable(each.started) << "  " << printable(each.reason) << '\n';
         }

@@ -74,6 +74,9 @@ struct event {
     std::vector<std::string> ids; ///< the results it concerns; empty for all
 };
 
+/// The check in which a run that ended early says by how much; absent in a file that has all its sessions.
+inline constexpr const char* sessions_check = "sessions.complete";
+
 /// A baseline: the numbers and the environment they were taken in. One per device.
 struct baseline {
     std::string created;     ///< UTC, ISO 8601

@@ -45,6 +45,10 @@ struct session_result {
 
 enum class result_status { ok, failed, skipped };
 
+/// The reason of a skipped result that a run had no time for: it says nothing about the machine, and the benchmark is
+/// still owed.
+inline constexpr const char* not_measured = "not measured for lack of time";
+
 /// One benchmark and metric of a baseline, over all sessions.
 struct result {
     workload::description what;
@@ -54,6 +58,11 @@ struct result {
     bool verified = false;
     std::vector<session_result> sessions;
 };
+
+/// Whether the run that made this result had no time for it.
+[[nodiscard]] inline bool lacked_time(const result& of) {
+    return of.status == result_status::skipped && of.reason == not_measured;
+}
 
 } // namespace result
 

@@ -69,14 +69,18 @@ public:
                 side& each = sides_[round % 2 == 0 ? i : sides_.size() - 1 - i];
                 if (each.todo.next().empty()) continue;
                 any = true;
-                if (out_of_time()) return give_up("the time budget was spent before it could be measured");
+                if (out_of_time()) return give_up("the time budget was spent", result::result_status::skipped);
                 const std::optional<int> signal = run_one(each, round);
                 if (signal) return signal;
-                if (stuck_ >= 2) return give_up("the sessions could no longer be started");
+                if (stuck_ >= 2)
+                    return give_up("the sessions could no longer be started", result::result_status::failed);
             }
             if (!any) break;
         }
-        for (side& each : sides_) order_results(each.made, each.ids);
+        for (side& each : sides_) {
+            order_results(each.made, each.ids);
+            each.made.checks.erase(result::sessions_check); // of a run that is now complete
+        }
         return std::nullopt;
     }
 
@@ -192,7 +196,7 @@ private:
         if (end.failed) out_.warn("session " + std::to_string(on.made.sessions.size()) + " failed: " + end.reason);
         const bool given_up = !end.died_in.empty() && on.todo.died(end.died_in);
         if (given_up)
-            mark_failed(on.made, on.how.backend, end.died_in, "it ended its session process twice: " + end.reason);
+            mark(on, end.died_in, result::result_status::failed, "it ended its session process twice: " + end.reason);
         stuck_ = progressed || !end.died_in.empty() ? 0 : stuck_ + 1;
         if (stuck_ >= 2 && on.made.results.empty()) throw error(end.reason, exit_code::precondition);
     }
@@ -217,36 +221,45 @@ private:
         out_.warn("the environment changed during the run: " + what);
     }
 
-    static void mark_failed(result::baseline& in, const std::string& backend, const std::string& id,
-                            const std::string& why) {
+    /// Gives a benchmark's results this status; where it has none, one that says what would have been measured.
+    void mark(side& on, const std::string& id, result::result_status status, const std::string& why) const {
         bool found = false;
-        for (result::result& each : in.results) {
+        for (result::result& each : on.made.results) {
             if (each.what.id != id) continue;
-            each.status = result::result_status::failed;
+            each.status = status;
             each.reason = why;
             found = true;
         }
         if (found) return;
-        result::result failed;
-        failed.what.id = id;
-        failed.what.family = workload::family_of(id);
-        failed.status = result::result_status::failed;
-        failed.reason = why;
-        failed.backend = backend;
-        in.results.push_back(std::move(failed));
+        result::result made;
+        made.what = times_.describe(id);
+        made.status = status;
+        made.reason = why;
+        made.backend = on.how.backend;
+        on.made.results.push_back(std::move(made));
     }
 
-    /// Ends early: benchmarks without any answer are failed results with the reason, the others keep what they have.
-    [[nodiscard]] std::optional<int> give_up(const std::string& why) {
+    /// Ends early: benchmarks without any answer become results with the reason, the others keep what they have.
+    [[nodiscard]] std::optional<int> give_up(const std::string& why, result::result_status status) {
         out_.warn("ended early: " + why);
         for (side& each : sides_) {
             const auto measured = sessions_by_id(each.made);
+            const bool no_time = status == result::result_status::skipped;
             for (const std::string& id : each.ids) {
-                if (measured.find(id) == measured.end()) mark_failed(each.made, each.how.backend, id, why);
+                if (measured.find(id) == measured.end()) mark(each, id, status, no_time ? result::not_measured : why);
             }
             order_results(each.made, each.ids);
+            each.made.checks[result::sessions_check] = "warn: " + why + ": " + what_is_owed(each);
         }
         return std::nullopt;
+    }
+
+    /// "3 of 12 benchmarks have fewer sessions than the 5 asked for".
+    [[nodiscard]] std::string what_is_owed(const side& of) const {
+        std::size_t owed = 0;
+        for (const auto& entry : of.todo.owed()) owed += entry.second > 0 ? 1 : 0;
+        return std::to_string(owed) + " of " + std::to_string(of.ids.size()) + " benchmarks have fewer than the " +
+               std::to_string(planned_) + (planned_ == 1 ? " session" : " sessions") + " asked for";
     }
 
     std::vector<side>& sides_;

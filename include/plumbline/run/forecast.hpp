@@ -15,6 +15,7 @@
 #include "plumbline/core/error.hpp"
 #include "plumbline/measure/predict.hpp"
 #include "plumbline/result/baseline.hpp"
+#include "plumbline/workload/id.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -78,6 +79,18 @@ public:
         double one = start_s_;
         for (const std::string& id : ids) one += seconds_of(id);
         return one * static_cast<double>(sessions);
+    }
+
+    /// What a benchmark computes; its id and family alone where this backend does not know it.
+    [[nodiscard]] workload::description describe(const std::string& id) const {
+        try {
+            return find_(id);
+        } catch (const error&) {
+            workload::description bare;
+            bare.id = id;
+            bare.family = workload::family_of(id);
+            return bare;
+        }
     }
 
     /// Whether a prediction rests on anything measured.

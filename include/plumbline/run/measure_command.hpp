@@ -91,7 +91,7 @@ inline void check_outputs(const context& in, const std::filesystem::path& target
     bool bad = sessions_code(made) != exit_code::ok;
     for (const result::result& each : made.results) {
         any = any || each.status == result::result_status::ok;
-        bad = bad || each.status == result::result_status::failed;
+        bad = bad || each.status == result::result_status::failed || result::lacked_time(each);
         for (const result::session_result& one : each.sessions) {
             for (const std::string& flag : one.flags) bad = bad || flag == result::flag::foreign_load;
         }

@@ -35,9 +35,9 @@ namespace run {
     std::map<std::string, std::size_t> counts;
     for (const result::result& each : of.results) {
         std::size_t& count = counts[each.what.id];
-        // A skip is an answer too: asking again in every session would only cost time.
-        const std::size_t answers =
-            each.status == result::result_status::skipped ? of.sessions.size() : each.sessions.size();
+        // A skip is an answer too: asking again in every session would only cost time. A lack of time is none.
+        const bool skipped = each.status == result::result_status::skipped && !result::lacked_time(each);
+        const std::size_t answers = skipped ? of.sessions.size() : each.sessions.size();
         count = std::max(count, answers);
     }
     return counts;
