@@ -39,6 +39,7 @@ public:
     static void upload(const void* from, void* to, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
     [[nodiscard]] static std::size_t workspace_bytes() noexcept { return 0; }
+    [[nodiscard]] static int capability() noexcept { return 90; }
 
     template <class C>
     void multiply(const product& p, const Value* a, const Value* b, const C* c, C* out) {
@@ -85,6 +86,7 @@ TEST_CASE("whole steps by the device's kernels hold to float64, in any order of 
     check_steps<float, transformer>("training_step/transformer/fp32/l1d6h2f10v11b2t5/accumulate2");
     check_steps<bfloat16, transformer>("training_step/transformer/bf16/l1d32h2f64v40b1t8");
     check_steps<float16, transformer>("training_step/transformer/fp16/l1d16h2f32v24b2t6/accumulate2");
+    check_steps<bfloat16, transformer>("training_step/transformer/bf16/l1d64h1f64v40b1t8"); // by fused attention
     check_steps<float16, bottleneck>("training_step/bottleneck/fp16/n4c32h4k8");
     check_steps<float, bottleneck>("training_step/bottleneck/fp32/n2c12h3k5");
 }

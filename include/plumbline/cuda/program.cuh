@@ -10,6 +10,7 @@
 #include "plumbline/cuda/kernels/norm_forward.cuh"
 #include "plumbline/cuda/kernels/tensor.cuh"
 #include "plumbline/cuda/kernels/timing.cuh"
+#include "plumbline/cuda/kernels/training_attention.cuh"
 #include "plumbline/cuda/kernels/training_images.cuh"
 #include "plumbline/cuda/kernels/training_norm.cuh"
 #include "plumbline/cuda/kernels/training_optimizer.cuh"

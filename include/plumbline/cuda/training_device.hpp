@@ -66,6 +66,8 @@ public:
         : on_(&on), leg_(p.type), lt_(&on.shared<lt::context>()) {}
 
     [[nodiscard]] cudaStream_t stream() const noexcept { return on_->stream(); }
+    /// Of computing, 90 for 9.0.
+    [[nodiscard]] int capability() const noexcept { return on_->device().capability(); }
     [[nodiscard]] static memory allocate(std::size_t bytes) { return device_memory(bytes); }
     void zero(void* data, std::size_t bytes) { check(cudaMemsetAsync(data, 0, bytes, stream()), "cudaMemsetAsync"); }
     void download(const void* from, void* to, std::size_t bytes) {

@@ -87,6 +87,18 @@ void causal_softmax_backward(cudaStream_t on, const float* scores, const float* 
                              const Value* d_y, const Value* y, Value* weights, Value* d_scores, std::int64_t heads,
                              std::int64_t tokens, std::int64_t head_width, float scale);
 
+/// Causal attention at once, 16-bit values and heads of 64 only, on compute capability 8.0 and later; pointers begin at
+/// 16-byte boundaries. Results do not depend on the order in which blocks run.
+inline constexpr std::int64_t flash_head_width = 64;
+template <class Value>
+void flash_attention(cudaStream_t on, const Value* projected, Value* y, float* log_sums, std::int64_t sequences,
+                     std::int64_t tokens, std::int64_t heads);
+/// `row_products` is a workspace of sequences x heads x tokens.
+template <class Value>
+void flash_attention_backward(cudaStream_t on, const Value* d_y, const Value* projected, const Value* y,
+                              const float* log_sums, Value* d_projected, float* row_products, std::int64_t sequences,
+                              std::int64_t tokens, std::int64_t heads);
+
 /// Most blocks of a norm that sums over rows: two for each multiprocessor of a large device.
 inline constexpr unsigned partial_blocks = 264;
 

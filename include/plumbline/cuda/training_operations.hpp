@@ -20,19 +20,21 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace cuda {
 
-/// Who computes attention, best first: cuDNN's fused engines, or products and a softmax.
-enum class attention_by { cudnn, unfused };
+/// Who computes attention, best first: cuDNN's fused engines, our fused kernels, or products and a softmax.
+enum class attention_by { cudnn, native_flash, unfused };
 
 [[nodiscard]] constexpr std::string_view name(attention_by who) noexcept {
-    return who == attention_by::cudnn ? "cudnn" : "unfused";
+    if (who == attention_by::cudnn) return "cudnn";
+    return who == attention_by::native_flash ? "native_flash" : "unfused";
 }
 
 /// The operators of a training step (training/host_operations.hpp says what each computes) by our own kernels, with
 /// memory, products and convolutions of `Device`: lt_training_device on a GPU; in tests, the host with emulated
 /// kernels. Enqueues and returns; only read_control, download, overwrite and write_control wait.
 ///
-/// Attention is the fused one of `Device` in 16 bits, where it has one. Else it is a product, a softmax and a product
-/// for each sequence, so that the scores of one sequence at a time stay in the second-level cache.
+/// Attention in 16 bits is the fused one of `Device`, where it has one, or that of our kernels, which want heads of 64.
+/// Else it is a product, a softmax and a product for each sequence, so that the scores of one sequence at a time stay
+/// in the second-level cache.
 template <class Value, class Device>
 class training_operations {
 public:
@@ -131,6 +133,12 @@ public:
         if constexpr (has_fused) {
             if (first_ == attention_by::cudnn && device_.attention(projected, y, log_sums, s)) return;
         }
+        if constexpr (is_narrow) {
+            if (flash_fits(projected, y, s)) {
+                forward_by_ = attention_by::native_flash;
+                return kernels::flash_attention(stream(), projected, y, log_sums, s.batch, s.tokens, s.heads);
+            }
+        }
         forward_by_ = attention_by::unfused;
         reserve_attention(s, false);
         for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -152,6 +160,14 @@ public:
             if (first_ == attention_by::cudnn &&
                 device_.attention_backward(d_y, projected, y, log_sums, d_projected, s)) {
                 return;
+            }
+        }
+        if constexpr (is_narrow) {
+            if (flash_fits(projected, y, s) && flash_fits(d_projected, d_y, s)) {
+                backward_by_ = attention_by::native_flash;
+                grow(row_products_, static_cast<std::size_t>(s.rows() * s.heads));
+                return kernels::flash_attention_backward(stream(), d_y, projected, y, log_sums, d_projected,
+                                                         row_products_.at.data(), s.batch, s.tokens, s.heads);
             }
         }
         backward_by_ = attention_by::unfused;
@@ -269,9 +285,10 @@ public:
     void compute_attention_by(attention_by first) noexcept { first_ = first; }
 
 private:
+    static constexpr bool is_narrow = sizeof(Value) == 2;
     /// Whether the device has operators of its own for attention.
-    static constexpr bool has_fused = sizeof(Value) == 2 && requires(Device & on, const Value* in, Value* out,
-                                                                     float* sums, const attention_shape& s) {
+    static constexpr bool has_fused =
+        is_narrow && requires(Device & on, const Value* in, Value* out, float* sums, const attention_shape& s) {
         on.attention(in, out, sums, s);
     };
 
@@ -298,6 +315,12 @@ private:
         grow(partial_, kernels::norm_workspace(columns));
         return partial_.at.data();
     }
+    /// Whether our fused kernels can compute it.
+    [[nodiscard]] bool flash_fits(const Value* projected, const Value* y, const attention_shape& s) const {
+        const auto bits = reinterpret_cast<std::uintptr_t>(projected) | reinterpret_cast<std::uintptr_t>(y);
+        return first_ <= attention_by::native_flash && s.head_width() == kernels::flash_head_width && bits % 16 == 0 &&
+               device_.capability() >= 80;
+    }
     [[nodiscard]] static float inverse_root(const attention_shape& s) {
         return 1 / std::sqrt(static_cast<float>(s.head_width()));
     }
@@ -320,7 +343,7 @@ private:
     std::size_t allocated_bytes_ = 0;
     buffer<training::step_control> control_;
     buffer<double> sums_;
-    workspace<float> partial_, losses_;
+    workspace<float> partial_, losses_, row_products_;
     buffer<float> scores_, d_weights_;
     buffer<Value> weights_, d_scores_;
     attention_by first_ = attention_by::cudnn;

@@ -88,8 +88,8 @@ outcome compute(trial<Value>& of, attention_by first, bool timed) {
     return found;
 }
 
-constexpr std::pair<attention_by, const char*> implementations[] = {{attention_by::cudnn, "cudnn"},
-                                                                    {attention_by::unfused, "unfused"}};
+constexpr std::pair<attention_by, const char*> implementations[] = {
+    {attention_by::cudnn, "cudnn"}, {attention_by::native_flash, "native_flash"}, {attention_by::unfused, "unfused"}};
 
 /// Every implementation against float64 in the given heads.
 template <class Value>
