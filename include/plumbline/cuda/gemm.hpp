@@ -111,8 +111,6 @@ public:
     [[nodiscard]] void* d(std::size_t slot) const noexcept { return d_.at(slot); }
 
 private:
-    static constexpr std::size_t boundary = buffers::boundary;
-
     [[nodiscard]] std::size_t offered_bytes() const noexcept {
         return static_cast<std::size_t>(params_.workspace_mib) << 20;
     }
@@ -149,6 +147,7 @@ private:
         }
         if (params_.type == workload::dtype::fp8) {
             // At 256-byte boundaries: kernels for large products refuse scales that are not at a 16-byte one.
+            constexpr std::size_t boundary = 256;
             scales_ = device_memory(2 * boundary);
             const float one = 1;
             for (std::size_t i = 0; i < 2; ++i) {
