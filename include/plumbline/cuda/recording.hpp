@@ -50,6 +50,7 @@ public:
         const std::size_t all = slots_ / std::gcd(launches_, slots_);
         const std::size_t graphs = std::clamp<std::size_t>(most_nodes / launches_, 1, all);
         for (std::size_t i = 0; i < graphs; ++i) graphs_.push_back(make_graph(on, i * launches_));
+        outgrows_queue_ = nodes_ > most_held_nodes;
     }
 
     /// Enqueues the next sample.
@@ -74,9 +75,16 @@ public:
     [[nodiscard]] std::size_t most_at_once() const noexcept { return most_at_once_; }
     void most_at_once(std::size_t samples) noexcept { most_at_once_ = samples; }
 
+    /// Whether not even one sample fits into the launch queue, seen or known. Its beginning can still be queued behind
+    /// a hold that ends by itself; then the device works while the rest is being queued.
+    [[nodiscard]] bool outgrows_queue() const noexcept { return outgrows_queue_; }
+    void outgrows_queue(bool seen) noexcept { outgrows_queue_ = seen; }
+
 private:
     /// Beyond this the series restarts early: with 64 slots, samples of more than 256 launches.
     static constexpr std::size_t most_nodes = 16384;
+    /// Graphs of 760 kernels were seen to fit behind a hold, one of 2900 was not.
+    static constexpr std::size_t most_held_nodes = 2048;
 
     [[nodiscard]] graph_exec make_graph(cudaStream_t on, std::size_t first) {
         const graph captured = capture(on, [&] {
@@ -98,6 +106,7 @@ private:
     std::size_t next_ = 0;  ///< number of the next sample
     std::size_t nodes_ = 0; ///< of a graph
     std::size_t most_at_once_ = std::numeric_limits<std::size_t>::max();
+    bool outgrows_queue_ = false;
     std::vector<graph_exec> graphs_;
 };
 
