@@ -15,11 +15,12 @@ TEST_CASE("batches on the GPU are those of the host, in order, whatever the numb
     loader::options how;
     how.batch_size = 64;
     how.seed = 11;
+    cuda::pinned_pool ring; // the second and the third loader find the memory of the first
     loader::data_loader host(test::numbered(1000), how);
     const test::delivered expected = test::drain(host, 0);
     for (const std::size_t workers : {0u, 1u, 4u}) {
         how.num_workers = workers;
-        loader::transfer way = cuda::loader_transfer();
+        loader::transfer way = cuda::loader_transfer(ring);
         CHECK(way.memory.pinned);
         loader::data_loader copied(test::numbered(1000), how, way.memory, way.copy);
         for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
@@ -42,7 +43,8 @@ TEST_CASE("batches on the GPU are those of the host, in order, whatever the numb
 }
 
 TEST_CASE("more device memory than there is is an error that names the size") {
-    loader::transfer way = cuda::loader_transfer();
+    cuda::pinned_pool ring;
+    loader::transfer way = cuda::loader_transfer(ring);
     CHECK_THROWS_AS(way.copy.reserve(2, std::size_t{1} << 50), cuda::cuda_error);
 }
 

@@ -24,7 +24,7 @@ namespace cuda {
 [[nodiscard]] inline std::vector<measure::family<backend>> catalogue(loader::inputs data = loader::default_inputs()) {
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
-    loading.pinned = [](backend&) { return loader_transfer(); };
+    loading.pinned = [](backend& on) { return loader_transfer(on.shared<pinned_pool>()); };
     return {
         {"conv",
          [](const std::string& id) { return measure::make_benchmark<conv, backend>(workload::conv::parse(id)); }},

@@ -4,11 +4,14 @@
 
 // Pinned batches and their way to the GPU for the DataLoader:
 //
-//     settings.pinned = [](cuda::backend&) { return cuda::loader_transfer(); };
+//     settings.pinned = [](cuda::backend& on) { return cuda::loader_transfer(on.shared<cuda::pinned_pool>()); };
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plumbline/cuda/error.hpp"
@@ -56,19 +59,42 @@ private:
 
 } // namespace detail
 
-/// Page-locked memory for the ring, written in place by the workers.
-[[nodiscard]] inline loader::host_memory loader_memory() {
-    const auto allocate = [](std::size_t bytes) {
-        void* pages = nullptr;
-        check(cudaHostAlloc(&pages, bytes, cudaHostAllocDefault), "cudaHostAlloc", std::to_string(bytes) + " bytes");
-        return static_cast<std::byte*>(pages);
-    };
-    const auto release = [](std::byte* pages, std::size_t) { static_cast<void>(cudaFreeHost(pages)); };
-    return {allocate, release, true};
+/// Page-locked memory that waits for the next loader: pinning the ring of 16 workers takes the driver a second.
+/// One thread at a time; freed with the pool, which must outlive all that was taken from it.
+class pinned_pool {
+public:
+    [[nodiscard]] std::byte* take(std::size_t bytes) {
+        auto& same = free_[bytes];
+        if (same.empty()) same.emplace_back(bytes);
+        pinned_memory block = std::move(same.back());
+        same.pop_back();
+        std::byte* const pages = block.as<std::byte>();
+        taken_.emplace(pages, std::move(block));
+        return pages;
+    }
+    void give_back(std::byte* pages) noexcept {
+        auto block = taken_.extract(pages);
+        if (block.empty()) return;
+        // Without memory for the list the block is freed instead.
+        try {
+            free_[block.mapped().size()].push_back(std::move(block.mapped()));
+        } catch (const std::bad_alloc&) {
+        }
+    }
+
+private:
+    std::map<std::size_t, std::vector<pinned_memory>> free_; ///< by size
+    std::map<std::byte*, pinned_memory> taken_;
+};
+
+/// Page-locked memory for the ring, written in place by the workers; `from` must outlive it.
+[[nodiscard]] inline loader::host_memory loader_memory(pinned_pool& from) {
+    return {[&from](std::size_t bytes) { return from.take(bytes); },
+            [&from](std::byte* pages, std::size_t) { from.give_back(pages); }, true};
 }
 
-/// Pinned ring and copy to the current device, on a stream of its own.
-[[nodiscard]] inline loader::transfer loader_transfer() {
+/// Pinned ring, of the memory of `ring`, and copy to the current device, on a stream of its own.
+[[nodiscard]] inline loader::transfer loader_transfer(pinned_pool& ring) {
     const auto buffers = std::make_shared<detail::loader_buffers>();
     loader::device_copy copy;
     copy.reserve = [buffers](std::size_t count, std::size_t bytes) { buffers->reserve(count, bytes); };
@@ -77,7 +103,7 @@ private:
     };
     copy.wait = [buffers](std::size_t at) { buffers->wait(at); };
     copy.address = [buffers](std::size_t at) { return buffers->address(at); };
-    return {loader_memory(), copy};
+    return {loader_memory(ring), copy};
 }
 
 } // namespace cuda
