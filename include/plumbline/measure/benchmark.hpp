@@ -30,11 +30,12 @@ enum class regime {
 struct prepared_kernel {
     launch run;
     std::size_t slots = 1;
-    std::function<void()> verify;               ///< poisons the output, runs once, compares with a float64
-                                                ///< reference; throws verification_error
-    std::function<std::string()> output_hash;   ///< of the output of one launch on slot 0
-    std::function<result::evidence()> evidence; ///< what really ran; called after the first launch
-    std::shared_ptr<void> keep;                 ///< owns the kernel
+    std::function<void()> verify;                   ///< poisons the output, runs once, compares with a float64
+                                                    ///< reference; throws verification_error
+    std::function<std::string()> output_hash;       ///< of the output of one launch on slot 0
+    std::function<result::evidence()> evidence;     ///< what really ran; called after the first launch
+    std::function<scalar_map()> verification_facts; ///< what verify() saw beside
+    std::shared_ptr<void> keep;                     ///< owns the kernel
 
     /// Called before each recording with the launches in a sample and the expected device time of one.
     std::function<void(std::size_t launches, double sample_ns)> planned;
@@ -78,8 +79,9 @@ struct benchmark {
 /// Erases the type of kernel K: the one place where optional members are looked for.
 ///
 /// Members of K that are used when they exist: `void verify(B&)`, `std::string output_hash(B&)`,
-/// `result::evidence evidence(B&) const`, and `static std::size_t slots(B&, const params&)`, the number of buffer
-/// sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent), and
+/// `result::evidence evidence(B&) const`, `scalar_map verification_facts() const` (what verify() saw beside, added to
+/// the parts of the evidence of the session that verified), and `static std::size_t slots(B&, const params&)`, the
+/// number of buffer sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent), and
 /// `static constexpr bool has_plans` (false when absent). A member `mode` of the parameters (workload::modes) chooses
 /// regime, cache state and launching.
 template <class K, class B>
@@ -122,6 +124,11 @@ template <class K, class B>
                           { k->evidence(on) } -> std::convertible_to<result::evidence>;
                       }) {
             ready.evidence = [k, b] { return k->evidence(*b); };
+        }
+        if constexpr (requires {
+                          { k->verification_facts() } -> std::convertible_to<scalar_map>;
+                      }) {
+            ready.verification_facts = [k] { return k->verification_facts(); };
         }
         ready.keep = std::move(owned);
         return ready;

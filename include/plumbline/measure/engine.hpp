@@ -213,6 +213,7 @@ private:
             session.state["verified_by"] = std::string("hash");
         else if (ready.verify) {
             ready.verify();
+            if (ready.verification_facts) session.ran.parts.merge(ready.verification_facts());
             session.state["verified_by"] = std::string("reference");
         }
         if (!hash.empty()) session.state["output_hash"] = std::move(hash);
@@ -279,7 +280,7 @@ private:
             const std::size_t count = std::clamp<std::size_t>(room, 1, control.samples());
             const bool capped = play_burst(plan, lead_in, count, rules, control, taken);
             rest_.worked(now_(), capped ? rules.recovery : rules.pause);
-            if (bursts >= least_bursts && precise_enough(taken.clean_times(rules), rules)) return;
+            if (bursts >= least_bursts && precise_enough(taken.clean_times(rules), rules, plan.sample_ns)) return;
             const bool out_of_time = now_() - start + control.pause() >= how.time.total;
             if (out_of_time || taken.size() >= rules.max_samples) {
                 taken.flag(result::flag::budget_exhausted);
