@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "plumbline/result/alarm.hpp"
+#include "plumbline/workload/conv.hpp"
 #include "plumbline/workload/gemm.hpp"
 
 using namespace plumbline;
@@ -98,6 +99,24 @@ TEST_CASE("each alarm by its evidence") {
     result::evidence loops;
     loops.implementation = "ref:any";
     CHECK(alarms_of("gemm/int8/nn/m64n64k64", loops) == codes{code::fallback});
+}
+
+TEST_CASE("a convolution without whole vectors of channels in each group is sound without tensor cores") {
+    for (const char* id :
+         {"conv/fprop/bf16/nhwc/n64c256h56w56k256r3s3u1p1g256", "conv/fprop/bf16/nhwc/n64c3h28w28k16r3s3u1p1",
+          "conv/fprop/fp16/nhwc/n64c64h28w28k12r3s3u1p1"}) {
+        CAPTURE(std::string(id));
+        CHECK(result::alarms(describe(workload::conv::parse(id)), plan(false, "bf16")).empty());
+    }
+    for (const char* id :
+         {"conv/fprop/bf16/nhwc/n64c64h28w28k64r3s3u1p1", "conv/wgrad/bf16/nhwc/n64c256h56w56k256r3s3u1p1g32"}) {
+        CAPTURE(std::string(id));
+        CHECK(codes_of(result::alarms(describe(workload::conv::parse(id)), plan(false, "bf16"))) ==
+              codes{code::no_tensor_cores});
+    }
+    // Four of TF32 fill what eight of 16 bits do.
+    CHECK(codes_of(result::alarms(describe(workload::conv::parse("conv/fprop/tf32/nhwc/n64c12h28w28k12r3s3u1p1")),
+                                  plan(false, "fp32"))) == codes{code::no_tf32});
 }
 
 TEST_CASE("an alarm of several sessions is one, and counts them") {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -74,6 +75,20 @@ namespace detail {
     return what.family == "gemm" || what.family == "conv" || (what.flop > 0 && what.flop >= 10 * what.bytes);
 }
 
+/// Whether tensor cores could take this work: of a convolution they want whole vectors of channels in each group. One
+/// that is depthwise, or sees pixels of three colours, is sound without them.
+[[nodiscard]] inline bool fits_tensor_cores(const workload::description& what, const std::string& dtype) {
+    if (what.family != "conv") return true;
+    const auto count = [&what](const char* name) {
+        const auto at = what.params.find(name);
+        const auto* number = at == what.params.end() ? nullptr : std::get_if<std::int64_t>(&at->second);
+        return number == nullptr ? std::int64_t{0} : *number;
+    };
+    const std::int64_t groups = std::max<std::int64_t>(count("groups"), 1);
+    const std::int64_t vector = dtype == "tf32" ? 4 : 8;
+    return count("c") / groups % vector == 0 && count("k") / groups % vector == 0;
+}
+
 /// The limit of the datasheet where it is known, whose figures no result of this run has made.
 [[nodiscard]] inline device by_datasheet(const device& on) {
     device sheet;
@@ -106,6 +121,8 @@ namespace detail {
             add(alarm_code::tf32_in_fp32,
                 "fp32 was computed on tensor cores, in TF32 or less: see NVIDIA_TF32_OVERRIDE and the math mode");
         }
+    } else if (!detail::fits_tensor_cores(what, dtype)) {
+        return found;
     } else if (dtype == "tf32" && !tensor_cores.value_or(true)) {
         add(alarm_code::no_tf32, "TF32 was asked for and not used: see NVIDIA_TF32_OVERRIDE");
     } else if (!dtype.empty() && !tensor_cores.value_or(true)) {
