@@ -54,14 +54,14 @@ TEST_CASE("every dtype and layout gives the float64 result, at sizes that are no
     for (const char* type : {"fp32", "tf32", "fp16", "bf16"}) {
         for (const char* layout : {"tn", "nn", "nt", "tt"}) {
             const std::string id = std::string("gemm/") + type + '/' + layout + "/m129n65k257";
-            CAPTURE(id);
+            CAPTURE(std::string(id));
             CHECK(verified(id).has_value());
         }
     }
     for (const char* id : {"gemm/bf16/tn/m1n1k1", "gemm/bf16/nn/m1n513k64", "gemm/fp32/nt/m1000n1k3000",
                            "gemm/fp16/tn/m256n16k8192", "gemm/tf32/nn/m512n512k512", "gemm/bf16/tn/m96n80k160b7",
                            "gemm/fp32/nn/m33n17k65b3", "gemm/bf16/nt/m640n384k1111"}) {
-        CAPTURE(id);
+        CAPTURE(std::string(id));
         CHECK(verified(id).has_value());
     }
 }
@@ -72,7 +72,7 @@ TEST_CASE("large products, odd ones too, are right") {
          {"gemm/bf16/tn/m4096n4096k4096", "gemm/bf16/tn/m4095n4095k4095", "gemm/fp16/nn/m4096n4096k4096",
           "gemm/tf32/tn/m4096n4096k4096", "gemm/fp32/tn/m4096n4096k4096", "gemm/bf16/tn/m14336n16k4096",
           "gemm/bf16/tn/m512n8k500000", "gemm/bf16/nn/m2048n2048k128b64"}) {
-        CAPTURE(id);
+        CAPTURE(std::string(id));
         CHECK(verified(id).has_value());
     }
 }
@@ -81,7 +81,7 @@ TEST_CASE("bias and GELU follow the product") {
     for (const char* id :
          {"gemm/bf16/tn/m256n96k512/bias", "gemm/bf16/tn/m256n96k512/gelu", "gemm/fp16/nn/m256n96k512/bias",
           "gemm/fp16/tn/m256n96k512/gelu", "gemm/fp32/tn/m256n96k512/bias", "gemm/bf16/tn/m128n64k96b4/bias"}) {
-        CAPTURE(id);
+        CAPTURE(std::string(id));
         CHECK(verified(id).has_value());
     }
 }
@@ -91,7 +91,7 @@ TEST_CASE("gaps, displaced operands and every workspace give the right result, a
          {"gemm/bf16/tn/m256n96k512/pad1", "gemm/bf16/nn/m256n96k512/pad3", "gemm/fp32/nt/m256n96k512/pad1",
           "gemm/bf16/tn/m256n96k512/offset1", "gemm/fp16/nn/m256n96k512b3/bias/pad1/offset1",
           "gemm/tf32/tn/m256n96k512/offset1", "gemm/bf16/tn/m257n8k1/pad1", "gemm/bf16/tn/m64n8k1"}) {
-        CAPTURE(id);
+        CAPTURE(std::string(id));
         CHECK(verified(id).has_value());
     }
     for (const char* mib : {"0", "4", "64"}) {
@@ -147,7 +147,7 @@ TEST_CASE("fp8 and int8 run where the device has them, and what is not offered i
     CHECK_FALSE(verified("gemm/int8/tn/m256n128k512/bias").has_value());
     for (const char* id : {"gemm/int8/nn/m256n128k512", "gemm/fp8/nn/m256n128k512", "gemm/fp8/tn/m257n129k513",
                            "gemm/int8/tn/m257n129k513", "gemm/fp8/tn/m256n128k512/bias"}) {
-        CAPTURE(id);
+        CAPTURE(std::string(id));
         CHECK_NOTHROW(static_cast<void>(verified(id)));
     }
 }
