@@ -113,7 +113,7 @@ new_alarms(const workload::description& what, const result::evidence& before, co
         throw environment_error(
             "prediction",
             "the baseline holds no measured convolution with the plan it ran, so there "
-            "is nothing to predict; measure some on that GPU: --baseline --suite=preview --filter=^conv/");
+            "is nothing to predict; measure some on that GPU: --baseline --suite=standard --filter=^conv/");
     }
     std::sort(made.results.begin(), made.results.end(),
               [](const auto& a, const auto& b) { return a.what != b.what ? a.what < b.what : a.id < b.id; });
