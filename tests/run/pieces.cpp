@@ -120,6 +120,17 @@ TEST_CASE("sessions are merged by id and metric, their indices move") {
     CHECK(all.results[0].what.id == "b");
 }
 
+TEST_CASE("a device that was named before it was opened gets the properties that its sessions read") {
+    result::baseline all;
+    all.device.backend = "fake";
+    all.device.uuid = "named";
+    result::baseline part = one_session("a", 1);
+    part.device = {"fake", "model", "named", {{"datasheet.bf16_flop_per_s", 1e15}}, {}};
+    run::merge(all, part);
+    CHECK(all.device.uuid == "named");
+    CHECK(all.device.properties == part.device.properties);
+}
+
 TEST_CASE("failed once is failed, and an unverified session takes the mark away") {
     result::baseline all = one_session("a", 1);
     result::baseline wrong = one_session("a", 2);

@@ -70,6 +70,8 @@ inline void merge_result(result::result& into, result::result part) {
 inline void merge(result::baseline& into, result::baseline part) {
     if (into.environment.attributes.empty()) into.environment = std::move(part.environment);
     if (into.device.backend.empty()) into.device = part.device;
+    // Who starts the sessions does not open the device, so it knows its name and nothing else.
+    for (const auto& [name, value] : part.device.properties) into.device.properties.emplace(name, value);
     if (into.created.empty()) into.created = part.created;
     if (into.tool.empty()) into.tool = std::move(part.tool);
     for (const auto& [name, value] : part.labels) into.labels.emplace(name, value);
