@@ -99,8 +99,8 @@ void flash_attention_backward(cudaStream_t on, const Value* d_y, const Value* pr
                               const float* log_sums, Value* d_projected, float* row_products, std::int64_t sequences,
                               std::int64_t tokens, std::int64_t heads);
 
-/// Most blocks of a norm that sums over rows: two for each multiprocessor of a large device.
-inline constexpr unsigned partial_blocks = 264;
+/// Most blocks of a norm that sums over rows: four for each multiprocessor of a large device.
+inline constexpr unsigned partial_blocks = 528;
 
 /// Elements of the workspace `partial` of the norms over rows of `columns`.
 [[nodiscard]] constexpr std::size_t norm_workspace(std::int64_t columns) noexcept {

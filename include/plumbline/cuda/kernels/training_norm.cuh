@@ -56,12 +56,14 @@ __global__ void __launch_bounds__(128)
     layernorm_backward(const Value* d_y, const Value* x, const float* scale, const float* mean,
                        const float* inverse_deviation, Value* d_x, std::int64_t rows, std::int64_t width, bool residual,
                        float* partial) {
-    __shared__ float warps[2][4];
+    __shared__ float warps[2][2][4]; // of this row and the last one, so that one barrier a row is enough
     const std::int64_t groups = width / N;
+    int turn = 0;
     float of_shift[K][N] = {}, of_scale[K][N] = {};
-    for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+    for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x, turn ^= 1) {
         const float centre = mean[row], inverse = inverse_deviation[row];
         float gradient[K][N], normed[K][N];
+        pack<Value, N> out[K]; // what is added to, asked for before it is needed
         float sum = 0, product = 0;
 #pragma unroll
         for (int k = 0; k < K; ++k) {
@@ -69,6 +71,7 @@ __global__ void __launch_bounds__(128)
             if (i >= groups) continue;
             const auto g = reinterpret_cast<const pack<Value, N>*>(d_y + row * width)[i];
             const auto in = reinterpret_cast<const pack<Value, N>*>(x + row * width)[i];
+            if (residual) out[k] = reinterpret_cast<const pack<Value, N>*>(d_x + row * width)[i];
 #pragma unroll
             for (int j = 0; j < N; ++j) {
                 const float d = widened(g.at[j]);
@@ -80,21 +83,33 @@ __global__ void __launch_bounds__(128)
                 product += gradient[k][j] * normed[k][j];
             }
         }
-        const float mean_gradient = block_sum(sum, warps[0]) / static_cast<float>(width);
-        const float mean_product = block_sum(product, warps[1]) / static_cast<float>(width);
+        for (int step = 16; step > 0; step /= 2) {
+            sum += __shfl_xor_sync(0xffffffffu, sum, step);
+            product += __shfl_xor_sync(0xffffffffu, product, step);
+        }
+        if (threadIdx.x % 32 == 0) {
+            warps[turn][0][threadIdx.x / 32] = sum;
+            warps[turn][1][threadIdx.x / 32] = product;
+        }
+        __syncthreads();
+        float mean_gradient = 0, mean_product = 0;
+#pragma unroll
+        for (int warp = 0; warp < 4; ++warp) {
+            mean_gradient += warps[turn][0][warp];
+            mean_product += warps[turn][1][warp];
+        }
+        mean_gradient /= static_cast<float>(width);
+        mean_product /= static_cast<float>(width);
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             const std::int64_t i = threadIdx.x + k * std::int64_t{128};
             if (i >= groups) continue;
-            auto* at = reinterpret_cast<pack<Value, N>*>(d_x + row * width) + i;
-            pack<Value, N> out{};
-            if (residual) out = *at;
 #pragma unroll
             for (int j = 0; j < N; ++j) {
                 const float d = inverse * (gradient[k][j] - (mean_gradient + normed[k][j] * mean_product));
-                out.at[j] = rounded<Value>(residual ? widened(out.at[j]) + d : d);
+                out[k].at[j] = rounded<Value>(residual ? widened(out[k].at[j]) + d : d);
             }
-            *at = out;
+            reinterpret_cast<pack<Value, N>*>(d_x + row * width)[i] = out[k];
         }
     }
     float* mine = partial + blockIdx.x * 2 * width;
