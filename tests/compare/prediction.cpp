@@ -78,6 +78,26 @@ TEST_CASE("changed choices alone are no failure, nor is what was bad before") {
     CHECK(found.count(foretold::changed) == 4);
 }
 
+TEST_CASE("like is compared with like: choices by description on both sides") {
+    result::baseline base = measured();
+    for (auto& r : base.results) {
+        for (auto& s : r.sessions) s.ran = plan("cudnn/A/eng58", true, 91400);
+        // Noted by the session that verified, whichever that was.
+        r.sessions.back().ran.parts["choice_by_description"] = std::string("cudnn/A/eng67");
+    }
+    const auto ask = [](const std::string& id) {
+        return plan(id == "conv/a" ? "cudnn/A/eng62" : "cudnn/A/eng67", true, 91900);
+    };
+    const auto found = compare::foretell(base, is_conv, ask);
+    CHECK(found.count(foretold::same) == 3);
+    REQUIRE(found.results[0].what == foretold::changed);
+    CHECK(found.results[0].ran == "cudnn/A/eng58");
+    std::ostringstream text;
+    report::write_prediction(text, found);
+    CHECK(text.str().find("changed   conv/a   eng67 -> eng62   (by description; the device took cudnn/A/eng58)\n") !=
+          std::string::npos);
+}
+
 TEST_CASE("a baseline without convolutions that ran cannot be foretold") {
     result::baseline base = measured();
     for (auto& r : base.results) r.status = result::result_status::failed;

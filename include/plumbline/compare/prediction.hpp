@@ -30,7 +30,8 @@ enum class foretold {
 struct predicted_result {
     std::string id;
     foretold what = foretold::same;
-    std::string before;           ///< implementation in the baseline
+    std::string before;           ///< what the baseline's library chose when told of the device
+    std::string ran;              ///< implementation in the baseline, where that is another
     std::string after;            ///< implementation that would run; empty when none would
     std::vector<std::string> why; ///< what is worse, one sentence an element
 };
@@ -68,6 +69,16 @@ namespace detail {
     return at == ran.parts.end() ? std::string() : plumbline::to_string(at->second);
 }
 
+/// What the library of the baseline chose for the same device by description, where a session has noted it, else what
+/// ran: cuDNN leaves out some engines when it only hears of a device, so like is compared with like.
+[[nodiscard]] inline std::string choice_by_description(const result::result& of, const result::evidence& ran) {
+    for (const result::session_result& each : of.sessions) {
+        const auto at = each.ran.parts.find("choice_by_description");
+        if (at != each.ran.parts.end()) return plumbline::to_string(at->second);
+    }
+    return ran.implementation;
+}
+
 /// Alarms of the new evidence that the old one does not raise.
 [[nodiscard]] inline std::vector<std::string>
 new_alarms(const workload::description& what, const result::evidence& before, const result::evidence& after) {
@@ -95,7 +106,10 @@ new_alarms(const workload::description& what, const result::evidence& before, co
         if (!measured || each.what.metric != "time" || !chosen(each)) continue;
         const result::evidence& before = *usual_evidence(each);
         if (before.implementation.empty()) continue;
-        predicted_result one{each.what.id, foretold::same, before.implementation, {}, {}};
+        predicted_result one;
+        one.id = each.what.id;
+        one.before = detail::choice_by_description(each, before);
+        if (one.before != before.implementation) one.ran = before.implementation;
         if (made.version_before.empty()) made.version_before = detail::version_of(before);
         try {
             const result::evidence after = ask(each.what.id);

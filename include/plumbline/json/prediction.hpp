@@ -24,11 +24,9 @@ namespace json {
                          {"changed", from.count(foretold::changed)},
                          {"same", from.count(foretold::same)}});
     to.list("results", from.results, [](const compare::predicted_result& each) {
-        return writable{{"id", each.id},
-                        {"prediction", compare::to_string(each.what)},
-                        {"before", each.before},
-                        {"after", each.after},
-                        {"why", each.why}};
+        return writable{{"id", each.id},         {"prediction", compare::to_string(each.what)},
+                        {"before", each.before}, {"ran", each.ran.empty() ? each.before : each.ran},
+                        {"after", each.after},   {"why", each.why}};
     });
     return to.take();
 }

@@ -79,7 +79,7 @@ struct benchmark {
 /// Erases the type of kernel K: the one place where optional members are looked for.
 ///
 /// Members of K that are used when they exist: `void verify(B&)`, `std::string output_hash(B&)`,
-/// `result::evidence evidence(B&) const`, `scalar_map verification_facts() const` (what verify() saw beside, added to
+/// `result::evidence evidence(B&) const`, `scalar_map verification_facts(B&) const` (what verify() saw beside, added to
 /// the parts of the evidence of the session that verified), and `static std::size_t slots(B&, const params&)`, the
 /// number of buffer sets needed so that a cold kernel finds nothing of its own in the cache (1 when absent), and
 /// `static constexpr bool has_plans` (false when absent). A member `mode` of the parameters (workload::modes) chooses
@@ -126,9 +126,9 @@ template <class K, class B>
             ready.evidence = [k, b] { return k->evidence(*b); };
         }
         if constexpr (requires {
-                          { k->verification_facts() } -> std::convertible_to<scalar_map>;
+                          { k->verification_facts(on) } -> std::convertible_to<scalar_map>;
                       }) {
-            ready.verification_facts = [k] { return k->verification_facts(); };
+            ready.verification_facts = [k, b] { return k->verification_facts(*b); };
         }
         ready.keep = std::move(owned);
         return ready;

@@ -30,6 +30,7 @@ inline void write_prediction(std::ostream& out, const compare::prediction& what,
         const bool worse = each.what == foretold::worse;
         out << (worse ? colours.red("WORSE     ") : colours.yellow("changed   ")) << printable(each.id) << "   "
             << printable(each.after.empty() ? "does not run" : compare::implementation_change(each.before, each.after))
+            << (each.ran.empty() ? std::string() : printable("   (by description; the device took " + each.ran + ")"))
             << '\n';
         for (const std::string& reason : each.why) out << "            " << printable(reason) << '\n';
     }

@@ -79,7 +79,7 @@ public:
     }
 
     /// What the first fifty steps did, which verify() trained.
-    [[nodiscard]] scalar_map verification_facts() const {
+    [[nodiscard]] scalar_map verification_facts(Backend&) const {
         scalar_map facts{{"loss_scale", static_cast<double>(trained_.scaler.scale)},
                          {"skipped_steps", static_cast<std::int64_t>(trained_.scaler.skipped)}};
         for (int step : {1, 10, 25, 50}) {
