@@ -305,6 +305,7 @@ TEST_CASE("gate: skipped, missing and new") {
     const auto stopped = only(build::single(five), skipped("no fp8"));
     CHECK(stopped.outcome == verdict::invalid);
     CHECK(stopped.reasons.at(0).code == reason_code::skipped_one_side);
+    CHECK(stopped.reasons.at(0).text == "failed: it ran in the base and cannot run here: no fp8");
     const auto begun = compare::compare(skipped("no fp8"), build::single(five));
     CHECK(begun.findings[0].outcome == verdict::new_benchmark);
     CHECK(has_reason(begun.findings[0], reason_code::skipped_one_side));

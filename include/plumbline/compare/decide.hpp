@@ -3,7 +3,6 @@
 #define PLUMBLINE_COMPARE_DECIDE_HPP
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <optional>
@@ -24,18 +23,6 @@ struct tested_pair {
     candidate_pair* pair = nullptr;
     test_result test;
 };
-
-/// A fraction as text with two digits: "1.5 %", "25 %", "514 %", and from ten times on no number, which would only
-/// pretend to know. Independent of the locale, unlike printf.
-[[nodiscard]] inline std::string percent(double fraction) {
-    if (!(fraction <= 9)) return "more than 10x";
-    const double value = fraction * 100;
-    char text[32];
-    const bool fine = value < 10;
-    const auto style = fine ? std::chars_format::general : std::chars_format::fixed;
-    const auto end = std::to_chars(text, text + sizeof text, value, style, fine ? 2 : 0).ptr;
-    return std::string(text, end) + " %";
-}
 
 [[nodiscard]] inline double largest(const std::vector<double>& of) {
     return *std::max_element(of.begin(), of.end());
@@ -78,13 +65,6 @@ struct tested_pair {
     return !apart;
 }
 
-/// How many sessions or what else would settle an inconclusive finding, as text.
-[[nodiscard]] inline std::string what_would_settle(const estimate& e) {
-    const std::string seen = "could have seen " + percent(e.smallest_detectable);
-    if (!e.sessions_needed) return seen + "; more sessions of the same day would not settle it, other days would";
-    return seen + "; " + std::to_string(*e.sessions_needed) + " sessions a side would settle it";
-}
-
 /// The verdict of a testable pair, in the order of the rules: resolution, modes, proven change, proven equivalence,
 /// and otherwise inconclusive.
 inline void decide(tested_pair& tested, const policy& rules) {
@@ -122,7 +102,7 @@ inline void decide(tested_pair& tested, const policy& rules) {
         found.markers.insert(marker::rank_veto);
         return because(reason_code::rank_veto, "a large change, but the sessions' ranks do not agree on it");
     }
-    because(reason_code::too_noisy, what_would_settle(e));
+    because(reason_code::too_noisy, "the change is neither proven nor excluded"); // reports say what would settle it
 }
 
 /// Adjusts all pairs for each other, regressions and improvements apart, and fills what depends on their number.

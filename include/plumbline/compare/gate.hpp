@@ -167,7 +167,8 @@ inline void judge_new(candidate_pair& pair, const result::baseline& candidate, c
         judge_new(pair, candidate_file, rules); // nothing to compare with yet
     } else {
         found.outcome = verdict::invalid;
-        found.reasons.push_back({reason_code::skipped_one_side, "candidate: skipped: " + candidate.reason});
+        found.reasons.push_back(
+            {reason_code::skipped_one_side, "failed: it ran in the base and cannot run here: " + candidate.reason});
     }
     return true;
 }
