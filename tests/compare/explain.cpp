@@ -119,7 +119,7 @@ TEST_CASE("what cannot run any more is covered, with the reason that was given")
     p.add("gemm/fp32/tn/m512n512k512", 100).add("gemm/bf16/tn/m512n512k512", 50).add("probe/canary_fma", 10);
     p.variable("ONEDNN_MAX_CPU_ISA", "", "SSE41", 2).variable("MALLOC_ARENA_MAX", "", "1", 4);
     p.slow("gemm/fp32/*", 7).ran("gemm/fp32/*", "brg:avx512_core", "gemm:jit");
-    p.fails("gemm/bf16/*", "this oneDNN has no implementation of it");
+    p.fails("gemm/bf16/*", "this oneDNN has no implementation of it", result::result_status::skipped);
     const auto why = p.explained();
     CHECK(build::names(why) == "oneDNN instruction set consistent");
     const auto& isa = why.causes[0];
@@ -177,6 +177,114 @@ TEST_CASE("work of somebody else on the device is named where it spoilt the resu
     const auto why = p.explained();
     CHECK(build::names(why) == "other processes on the GPU consistent");
     CHECK(why.unexplained.empty());
+}
+
+TEST_CASE("a process that merely appeared on the device is not blamed before a library that left its trace") {
+    pair p;
+    p.gpu_suite()
+        .change("cublaslt.version", 130100, 130200, 2)
+        .slow("gemm/*", 1.06)
+        .ran("gemm/*", "lt/id66", "lt/id21");
+    SUBCASE("its presence is all there is") {
+        p.state("gpu.processes", 0, 1);
+        const auto why = p.explained();
+        CHECK(build::names(why) == "cuBLAS consistent");
+        CHECK(named(why, "other processes on the GPU").set_aside ==
+              "it fits, but what it could explain is explained by cuBLAS");
+    }
+    SUBCASE("it was at work when the session began: both could be") {
+        p.state("gpu.utilization_percent", 0, 60);
+        for (const auto& each : p.explained().causes) CHECK(each.how_sure == strength::associated);
+    }
+}
+
+TEST_CASE("what was never begun accuses nobody; a crash and a wrong result may be anybody's") {
+    pair p;
+    p.gpu_suite().innocent().change("cublaslt.version", 130100, 130200, 2);
+    SUBCASE("no time was left") {
+        p.fails("gemm/tf32/*", result::not_measured, result::result_status::skipped);
+        CHECK(p.explained().empty());
+    }
+    SUBCASE("no session could be started any more") {
+        p.fails("gemm/tf32/*", result::no_session);
+        CHECK(p.explained().empty());
+    }
+    SUBCASE("a wrong result") {
+        p.fails("gemm/tf32/*", "in session 2: wrong result at element 17: 3 instead of 4");
+        CHECK(build::names(p.explained()) == "cuBLAS associated");
+    }
+    SUBCASE("no memory") {
+        p.state("gpu.memory_used_bytes", std::int64_t{3407872}, std::int64_t{140000000000});
+        p.fails("gemm/tf32/*", "in session 1: cudaMalloc: cudaErrorMemoryAllocation (out of memory)");
+        CHECK(build::names(p.explained()) == "GPU memory in use consistent");
+    }
+}
+
+TEST_CASE("a library that lies elsewhere and is the same build did nothing") {
+    pair p;
+    p.gpu_suite().change("lib.libcublasLt.path", "/a/libcublasLt.so.13"s, "/b/libcublasLt.so.13"s, 2);
+    p.variable("CUDNN_PATH", "/a", "/b", 2).slow("gemm/*", 1.06).ran("gemm/*", "lt/id66", "lt/id21");
+    p.slow("conv/*", 1.06);
+    CHECK(build::names(p.explained()) == "cuBLAS consistent"); // nobody knows whether it is the same build
+    for (auto* each : {&p.base, &p.candidate}) {
+        each->environment.attributes["lib.libcublasLt.build_id"] = {build::attribute_class::config, 2, "test",
+                                                                    result::reading::of("a7"s)};
+    }
+    CHECK(p.explained().causes.empty());
+}
+
+TEST_CASE("a change too small for the slowdown is no more than associated, one too large for it is refuted") {
+    pair p;
+    p.gpu_suite();
+    SUBCASE("ten watts do not take six percent of the clock") {
+        for (const char* id : {"probe/canary_mma", "gemm/*", "conv/*"}) p.slow(id, 1.06, 1.06);
+        p.change("gpu.power_limit_w", 700.0, 690.0);
+        CHECK(named(p.explained(), "GPU power limit").how_sure == strength::associated);
+        p.change("gpu.power_limit_w", 700.0, 600.0);
+        CHECK(named(p.explained(), "GPU power limit").how_sure == strength::consistent);
+    }
+    SUBCASE("an idle link was seen resting") {
+        p.state("pcie.generation", 5, 1).slow("probe/h2d_*", 1.15);
+        const auto why = p.explained();
+        CHECK(why.causes.empty());
+        CHECK(named(why, "PCIe link").set_aside == "probe/h2d_pinned is +15.0 %, and such a change would do far more");
+    }
+    SUBCASE("half the lanes are half the rate") {
+        p.state("pcie.width", 16, 8).slow("probe/h2d_*", 1.9).slow("probe/d2h_*", 1.9);
+        CHECK(build::names(p.explained()) == "PCIe link consistent");
+    }
+}
+
+TEST_CASE("nothing recorded changed and the device is as before: the node is not accused") {
+    pair p;
+    p.gpu_suite().slow("gemm/bf16/*", 1.08);
+    CHECK(p.explained().conclusion ==
+          "nothing recorded changed, and the device itself runs as before: suspect other work on the host and what no "
+          "fingerprint sees; run it on a sibling, then bench-compare --siblings DIR NEW");
+}
+
+TEST_CASE("the base's plan timed again tells a choice from what slows every plan") {
+    pair p;
+    const std::string id = "gemm/bf16/tn/m8192n8192k8192";
+    p.gpu_suite().add(id + "/pinned", 400).ran(id + "/pinned", "lt/id66/t248/s35");
+    p.change("cublaslt.version", 130100, 130200, 2).change("driver.version", "580.1"s, "590.1"s);
+    p.slow(id, 1.2).ran(id, "lt/id66/t248/s35", "lt/id21/t20/s7");
+    SUBCASE("as fast as before: the choice") {
+        const auto why = p.explained();
+        CHECK(build::names(why) == "cuBLAS consistent");
+        CHECK(why.set_aside.empty()); // a driver slows all plans alike
+        CHECK(why.causes[0].signs[0].text ==
+              "id66/t248/s35 -> id21/t20/s7, and the baseline's own plan is as fast as before");
+    }
+    SUBCASE("slower too: not the choice") {
+        p.slow(id + "/pinned", 1.2);
+        for (const auto& each : p.explained().causes) CHECK(each.how_sure == strength::associated);
+        CHECK(named(p.explained(), "NVIDIA driver").covers.size() == 2);
+    }
+    SUBCASE("another plan was replayed: it says nothing") {
+        p.ran(id + "/pinned", "lt/id1").slow(id + "/pinned", 1.2);
+        CHECK(build::names(p.explained()).rfind("cuBLAS consistent", 0) == 0);
+    }
 }
 
 TEST_CASE("a cause that would have slowed something else, which runs as before, is refuted") {

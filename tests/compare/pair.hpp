@@ -114,10 +114,11 @@ public:
         for_each(candidate, pattern, [&](auto& s) { s.state[name] = after; });
         return *this;
     }
-    pair& fails(const std::string& pattern, const std::string& why) {
+    pair& fails(const std::string& pattern, const std::string& why,
+                result::result_status how = result::result_status::failed) {
         for (auto& r : candidate.results) {
             if (!compare::glob_matches(pattern, r.what.id)) continue;
-            r.status = result::result_status::failed;
+            r.status = how;
             r.reason = why;
             r.sessions.clear();
         }

@@ -53,6 +53,32 @@ TEST_CASE("nothing recovered clears a cause; one of two is not enough") {
     CHECK(half.recovered == 1);
 }
 
+TEST_CASE("nothing recovered on a busy machine clears nobody, and proves as much as elsewhere") {
+    const std::string busy = "work waited for a CPU 18 % of the last 10 s";
+    const auto none = compare::judge({round({1, 2, 3}, {1, 2, 3}, {1, 2, 3})}, both, {calm}, busy);
+    CHECK(none.result == trial::outcome::undecided);
+    CHECK(none.text == "set back: nothing recovered (0 of 2), which proves nothing: " + busy);
+    const auto good = compare::judge({round({1, 2, 3}, {0.8, 1.8, 3}, {1, 2, 3})}, both, {calm}, busy);
+    CHECK(good.result == trial::outcome::proven);
+}
+
+TEST_CASE("when the only cause is cleared, what it covered is unexplained, and that is said") {
+    compare::comparison found;
+    for (const auto& each : both) {
+        found.findings.emplace_back();
+        found.findings.back().id = each.id;
+        found.findings.back().metric = each.metric;
+    }
+    found.why.causes.resize(1);
+    found.why.causes[0].covers = {both[1]};
+    found.why.causes[0].tried = trial{trial::outcome::cleared, "set back: nothing recovered (0 of 1)", 0, 1};
+    found.why.unexplained = {slow};
+    compare::conclude_trials(found);
+    CHECK(found.why.causes.empty());
+    CHECK(found.why.unexplained == std::vector{slow, other});
+    CHECK(found.why.conclusion.rfind("nothing recorded changed: suspect the node", 0) == 0);
+}
+
 TEST_CASE("sentinels that move with the setting spoil the proof") {
     const auto moved = compare::judge({round({1, 2, 3}, {0.8, 1.8, 2.8}, {1, 2, 3})}, both, {calm});
     CHECK(moved.result == trial::outcome::undecided);
@@ -75,7 +101,8 @@ TEST_CASE("what could not run counts as lost, what runs with the old setting as 
 }
 
 TEST_CASE("a proof comes first, the cleared are no longer blamed, associations of the same give way") {
-    compare::explanation why;
+    compare::comparison found;
+    compare::explanation& why = found.why;
     const auto add = [&](const std::string& name, trial::outcome result, compare::strength how) {
         compare::cause one;
         one.name = name;
@@ -88,7 +115,7 @@ TEST_CASE("a proof comes first, the cleared are no longer blamed, associations o
     add("cleared", trial::outcome::cleared, compare::strength::consistent);
     add("open", trial::outcome::undecided, compare::strength::consistent);
     add("guilty", trial::outcome::proven, compare::strength::associated);
-    compare::conclude_trials(why);
+    compare::conclude_trials(found);
     REQUIRE(why.causes.size() == 2);
     CHECK(why.causes[0].name == "guilty");
     CHECK(why.causes[0].how_sure == compare::strength::confirmed);

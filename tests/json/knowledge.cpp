@@ -26,7 +26,7 @@ TEST_CASE("a user's knowledge is read with every member") {
         {"component": "scratch disk", "attributes": ["env.SCRATCH_*", "data.*"], "way": "down", "at_least": 2,
          "at_least_share": 0.5, "reaches": 1, "to": ["nfs*"], "backend": "cuda", "touches": ["dataloader/*"],
          "touches_on_cpu": ["gemm/*"], "spares": ["dataloader/raw*"], "always": ["dataloader/jpeg*"],
-         "shows": ["read_slower", "memory_pressure"], "clock": false, "canary": "either", "most": 4, "weight": 0.5,
+         "shows": ["read_slower", "memory_pressure"], "clock": false, "in_proportion": true, "canary": "either", "most": 4, "weight": 0.5,
          "symptom": true, "effect": "slow disk", "remedy": "use the fast one", "experiment": "move the data",
          "sources": ["ops/tickets#7"]},
         {"attributes": ["env.BADGE"], "touches": [], "effect": "none"}]})",
@@ -47,6 +47,7 @@ TEST_CASE("a user's knowledge is read with every member") {
     CHECK(one.shows == std::vector{compare::mechanism::read_slower, compare::mechanism::memory_pressure});
     CHECK(one.canary == compare::canary_view::either);
     CHECK(one.most == 4);
+    CHECK(one.in_proportion);
     CHECK(one.weight == 0.5);
     CHECK(one.symptom);
     CHECK(one.remedy == "use the fast one");
@@ -79,4 +80,11 @@ TEST_CASE("a user's entries go before what is built in") {
     const auto all = json::knowledge_with({});
     CHECK(all.size() == compare::built_in_knowledge().size());
     CHECK_THROWS_AS((void)json::knowledge_with("/nowhere/site.json"), file_error);
+}
+
+TEST_CASE("the example of the recipes is read") {
+    const auto all = json::knowledge_with(PLUMBLINE_TEST_DATA "/../../tools/recipes/knowledge.json");
+    CHECK(all.size() == compare::built_in_knowledge().size() + 2);
+    CHECK(all[0].component == "scratch disk");
+    CHECK(all[1].touches.empty());
 }

@@ -25,6 +25,7 @@ enum class mechanism {
     fallback_chosen,        ///< cuDNN's FALLBACK heuristic had to answer
     workspace_smaller,      ///< the plan has less workspace than before
     cannot_run,             ///< what ran before cannot be made at all
+    out_of_memory,          ///< there was no memory for what ran before
     threads_changed,        ///< the library works with another number of threads
     processors_fewer,       ///< the process may use fewer processors
     quota_hit,              ///< the kernel held the process back for its CPU quota
@@ -140,7 +141,7 @@ struct explanation {
 };
 
 /// Names of the mechanisms in files and tables.
-inline constexpr std::array<std::pair<mechanism, const char*>, 26> mechanism_names{{
+inline constexpr std::array<std::pair<mechanism, const char*>, 27> mechanism_names{{
     {mechanism::implementation_changed, "implementation_changed"},
     {mechanism::library_replaced, "library_replaced"},
     {mechanism::instruction_set_lower, "instruction_set_lower"},
@@ -149,6 +150,7 @@ inline constexpr std::array<std::pair<mechanism, const char*>, 26> mechanism_nam
     {mechanism::fallback_chosen, "fallback_chosen"},
     {mechanism::workspace_smaller, "workspace_smaller"},
     {mechanism::cannot_run, "cannot_run"},
+    {mechanism::out_of_memory, "out_of_memory"},
     {mechanism::threads_changed, "threads_changed"},
     {mechanism::processors_fewer, "processors_fewer"},
     {mechanism::quota_hit, "quota_hit"},

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <initializer_list>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "plumbline/compare/comparison.hpp"
+#include "plumbline/compare/conclusion.hpp"
 #include "plumbline/compare/knowledge.hpp"
 #include "plumbline/compare/policy.hpp"
 #include "plumbline/compare/suspect.hpp"
@@ -42,6 +45,7 @@ namespace detail {
         return 1;
     case mechanism::implementation_changed:
     case mechanism::cannot_run:
+    case mechanism::out_of_memory:
     case mechanism::precision_changed:
     case mechanism::quota_hit:
     case mechanism::memory_faults:
@@ -109,10 +113,25 @@ struct weighed {
     return named && !matches_any(known.spares, id);
 }
 
-/// Whether a suspect accounts for a result that failed or was disturbed.
+/// Whether a suspect accounts for a result that failed or was disturbed: by the trace it left, or, where a wrong result
+/// or a crash left none, because it can keep benchmarks from running.
 [[nodiscard]] inline bool explains_failure(const symptom& s, const knowledge& known) {
-    const auto both = [&](mechanism m) { return s.seen.count(m) != 0 && can_show(known, m); };
-    return s.failed && (both(mechanism::cannot_run) || both(mechanism::foreign_work));
+    if (!s.failed) return false;
+    for (const mechanism m : {mechanism::cannot_run, mechanism::out_of_memory, mechanism::foreign_work}) {
+        if (s.seen.count(m) != 0) return can_show(known, m);
+    }
+    return can_show(known, mechanism::cannot_run);
+}
+
+/// Whether a suspect slows what runs and has no say in what is chosen to run.
+[[nodiscard]] inline bool slows_any_choice(const knowledge& known) {
+    using m = mechanism;
+    const auto any = [&](std::initializer_list<mechanism> of) {
+        return std::any_of(of.begin(), of.end(), [&](mechanism each) { return can_show(known, each); });
+    };
+    return any({m::clock_lower, m::canary_slower, m::memory_slower, m::host_slower, m::foreign_work}) &&
+           !any({m::implementation_changed, m::workspace_smaller, m::fallback_chosen, m::tensor_cores_lost,
+                 m::instruction_set_lower});
 }
 
 /// How telling the mechanisms are that a suspect leaves and that were seen in a symptom or on the machine.
@@ -120,12 +139,14 @@ struct weighed {
                                    std::set<mechanism>& seen) {
     int best = 0;
     for (const mechanism m : known.shows) {
-        if (s.seen.count(m) == 0 && machine.count(m) == 0) continue;
+        const bool here = s.seen.count(m) != 0;
+        if (!here && machine.count(m) == 0) continue;
         seen.insert(m);
         // A slower canary speaks of device work only, and only for what cannot happen without it.
         const bool about_device = m == mechanism::canary_slower || m == mechanism::memory_slower;
         if (about_device && (!s.canary_speaks || known.canary != canary_view::slowed)) continue;
-        best = std::max(best, telling(m));
+        // A reading of the machine says less than a trace in the result itself.
+        best = std::max(best, here ? telling(m) : std::min(telling(m), 2));
     }
     return best;
 }
@@ -136,13 +157,15 @@ struct weighed {
     weighed made;
     const knowledge& known = *who.known;
     const bool on_cpu = symptoms.front().base->backend == "cpu";
+    const std::optional<double> size = known.in_proportion ? size_of(who.changes) : std::nullopt;
+    const double most = std::min(known.most > 0 ? std::log(known.most) : HUGE_VAL, size.value_or(HUGE_VAL));
     for (const symptom& s : symptoms) {
-        if (!touches(known, s.of->id, on_cpu)) continue;
+        if (!touches(known, s.of->id, on_cpu) || (s.choice_alone && slows_any_choice(known))) continue;
         account claim{&s, claimable(s, known)};
         const double worth = std::max(0.15 * s.total, std::log1p(s.of->used.margin) / 2);
         const bool failure = explains_failure(s, known);
         if (!failure && (s.failed || claim.share < worth)) continue;
-        const bool fits = known.most <= 0 || claim.share <= std::log(known.most) * 1.5;
+        const bool fits = claim.share <= most * 1.5;
         const int best = best_sign(s, known, machine, made.seen);
         if (fits) claim.telling = best;
         made.explained += failure ? std::log(2.0) : fits ? claim.share : claim.share / 4;
@@ -153,8 +176,11 @@ struct weighed {
         if (!f.effect || !touches(known, f.id, on_cpu)) continue;
         ++touched;
         moved += slowed(f);
-        const bool proof = f.outcome == verdict::equivalent && matches_any(known.always, f.id);
-        if (proof) made.refuted = f.id + ", which it would have slowed down, runs as before";
+        if (!matches_any(known.always, f.id)) continue;
+        if (f.outcome == verdict::equivalent)
+            made.refuted = f.id + ", which it would have slowed down, runs as before";
+        else if (size && f.effect->high95 < *size / 4)
+            made.refuted = f.id + " is " + percent_text(f.effect->hl) + ", and such a change would do far more";
     }
     if (touched > 0) made.precision = std::max(0.02, static_cast<double>(moved) / static_cast<double>(touched));
     made.who = std::move(who);
@@ -302,24 +328,6 @@ inline void settle_strengths(std::vector<weighed>& all) {
     return nullptr;
 }
 
-/// What is left to say when causes do not cover everything.
-[[nodiscard]] inline std::string what_remains(const explanation& so_far, const comparison& from, std::size_t symptoms) {
-    const bool changed = std::any_of(from.environment.begin(), from.environment.end(), [](const auto& d) {
-        return d.changed() && d.kind == result::attribute_class::config;
-    });
-    if (symptoms == 0 || so_far.unexplained.empty()) return {};
-    const std::string which = so_far.unexplained.size() == symptoms
-                                  ? std::string()
-                                  : " for " + std::to_string(so_far.unexplained.size()) + " of them";
-    if (!changed) {
-        return "nothing recorded changed" + which +
-               ": suspect the node; run it on a sibling, then "
-               "bench-compare --siblings DIR NEW";
-    }
-    return "nothing that changed explains it" + which +
-           ": suspect the node or what no fingerprint sees; run it on a sibling, then bench-compare --siblings DIR NEW";
-}
-
 } // namespace detail
 
 /// Explains a comparison: which changes between the environments account for its regressions and failures, ranked,
@@ -338,8 +346,8 @@ inline void settle_strengths(std::vector<weighed>& all) {
     made.canary_text = canary.text;
     const detail::signs_seen machine = detail::read_machine(from.environment, canary);
     std::vector<detail::weighed> all;
-    const bool libraries = detail::lists_libraries(base.environment) && detail::lists_libraries(candidate.environment);
-    for (auto& who : detail::find_suspects(from.environment, table, base.device.backend, machine, libraries)) {
+    for (auto& who : detail::find_suspects(from.environment, table, base.device.backend, machine, base.environment,
+                                           candidate.environment)) {
         all.push_back(detail::weigh(std::move(who), symptoms, from, machine));
     }
     for (const knowledge& known : detail::unrecorded_knowledge()) {
@@ -363,14 +371,8 @@ inline void settle_strengths(std::vector<weighed>& all) {
         (one.set_aside.empty() ? made.causes : made.set_aside).push_back(std::move(one));
     }
     for (const auto& each : refuted) made.set_aside.push_back(detail::to_cause(each, machine));
-    for (const auto& s : symptoms) {
-        const bool covered = std::any_of(made.causes.begin(), made.causes.end(), [&](const cause& c) {
-            return std::any_of(c.covers.begin(), c.covers.end(),
-                               [&](const covered_result& r) { return r.id == s.of->id && r.metric == s.of->metric; });
-        });
-        if (!covered) made.unexplained.emplace_back(s.of->id, s.of->metric);
-    }
-    made.conclusion = detail::what_remains(made, from, symptoms.size());
+    for (const auto& s : symptoms) made.unexplained.emplace_back(s.of->id, s.of->metric);
+    detail::settle_unexplained(made, from);
     return made;
 }
 

@@ -42,6 +42,7 @@ struct knowledge {
     std::vector<std::string> always{}; ///< if one of these was measured and is equivalent, this was not the cause
     std::vector<mechanism> shows{};    ///< traces it leaves; none: it can never be more than associated by them
     bool clock = false;                ///< acts through the clock and not through the number of cycles
+    bool in_proportion = false;        ///< slows by no more than its numbers changed: half the clock, twice the time
     canary_view canary = canary_view::spared;
     double most = 0;      ///< largest factor on a time that was reported; 0: not known
     double weight = 1;    ///< how readily it is suspected among causes that fit alike
@@ -128,6 +129,7 @@ inline const list& own() {
          .touches = ids::device_work(),
          .shows = {m::clock_lower},
          .clock = true,
+         .in_proportion = true,
          .canary = canary_view::either, // memory-bound work keeps its speed under a lower limit
          .most = 2.5,
          .effect = "a lower power limit lowers the SM clock in compute-bound work",
@@ -143,6 +145,7 @@ inline const list& own() {
          .touches = ids::device_work(),
          .shows = {m::clock_lower},
          .clock = true,
+         .in_proportion = true,
          .canary = canary_view::slowed,
          .most = 4,
          .effect = "a lower clock setting slows everything that computes",
@@ -155,6 +158,7 @@ inline const list& own() {
          .backend = "cuda",
          .touches = ids::memory_bound(),
          .shows = {m::memory_slower},
+         .in_proportion = true,
          .canary = canary_view::slowed,
          .most = 3,
          .effect = "a lower memory clock slows memory-bound work in proportion",
@@ -207,7 +211,7 @@ inline const list& own() {
          .way = turn::up,
          .backend = "cuda",
          .touches = ids::all(),
-         .shows = {m::foreign_work, m::memory_held},
+         .shows = {m::foreign_work, m::memory_held, m::out_of_memory},
          .canary = canary_view::either,
          .most = 20,
          .effect = "another process shares the GPU's time",
@@ -219,7 +223,7 @@ inline const list& own() {
          .at_least_share = 0.1,
          .backend = "cuda",
          .touches = ids::math(),
-         .shows = {m::workspace_smaller, m::fallback_chosen, m::cannot_run},
+         .shows = {m::workspace_smaller, m::fallback_chosen, m::out_of_memory},
          .canary = canary_view::spared,
          .most = 10,
          .symptom = true,
@@ -278,17 +282,29 @@ inline const list& own() {
          .sources = {}});
     add({.component = "PCIe link",
          .attributes = {"pcie.slot_max_speed", "pcie.slot_max_width", "pcie.max_generation", "pcie.max_width",
-                        "pcie.slot_speed", "pcie.slot_width", "pcie.generation", "pcie.width", "pcie.replays"},
+                        "pcie.slot_speed", "pcie.slot_width", "pcie.generation", "pcie.width"},
+         .way = turn::down,
          .backend = "cuda",
          .touches = ids::links(),
          .always = {"probe/h2d_pinned*"},
          .shows = {m::link_lower},
+         .in_proportion = true, // an idle link rests at a low generation and is fast when it works
          .canary = canary_view::spared,
          .most = 16,
          .effect = "a narrower or slower link slows every copy between host and GPU",
          .remedy = "reseat card and riser, look at the slot's bifurcation and ASPM; dmesg shows link errors",
          .experiment = "move the card to another slot, or compare with a sibling",
          .sources = {"janhq/jan#183"}});
+    add({.component = "PCIe errors",
+         .attributes = {"pcie.replays"},
+         .way = turn::up,
+         .backend = "cuda",
+         .touches = ids::links(),
+         .most = 16,
+         .effect = "what arrives damaged is sent again",
+         .remedy = "reseat card and riser; dmesg shows link errors",
+         .experiment = "move the card to another slot, or compare with a sibling",
+         .sources = {}});
     add({.component = "persistence mode",
          .attributes = {"gpu.persistence"},
          .way = turn::down,
@@ -710,7 +726,7 @@ inline const list& own() {
                         "cgroup.memory_high_bytes", "memory.available_bytes"},
          .at_least_share = 0.5,
          .touches = {"dataloader/*", "probe/h2d_pageable*"},
-         .shows = {m::memory_pressure},
+         .shows = {m::memory_pressure, m::out_of_memory},
          .most = 20,
          .symptom = true,
          .effect = "short of memory, the host drops its page cache or swaps",
@@ -734,7 +750,7 @@ inline const list& own() {
          .way = turn::down,
          .at_least_share = 0.5,
          .touches = ids::loader(),
-         .shows = {m::cannot_run},
+         .shows = {m::cannot_run, m::out_of_memory},
          .most = 5,
          .effect = "workers hand their batches over through shared memory; with too little they fail",
          .remedy = "docker run --shm-size, or mount a larger /dev/shm",
@@ -744,7 +760,7 @@ inline const list& own() {
          .attributes = {"process.limit_memlock_bytes"},
          .way = turn::any,
          .touches = {"probe/h2d_pinned*", "probe/d2h_pinned*", "dataloader/*/pinned*"},
-         .shows = {m::cannot_run},
+         .shows = {m::cannot_run, m::out_of_memory},
          .most = 3,
          .effect = "pinned memory may be refused",
          .remedy = "ulimit -l unlimited",

@@ -60,6 +60,22 @@ struct suspect {
     return std::abs(moved) >= known.at_least && std::abs(moved) >= known.at_least_share * larger;
 }
 
+/// How large changes of numbers are, as ln of the ratio of old and new, the largest of them: halving and doubling are
+/// both 0.69. Absent when one of them is not a positive number on both sides.
+[[nodiscard]] inline std::optional<double> size_of(const std::vector<environment::difference>& changes) {
+    std::optional<double> largest;
+    for (const environment::difference& each : changes) {
+        const auto from = number_of(each.from), to = number_of(each.to);
+        if (!from || !to || *from <= 0 || *to <= 0) return std::nullopt;
+        double size = std::abs(std::log(*to / *from));
+        // Each generation of PCIe has twice the rate of the one before.
+        if (each.name == "pcie.generation" || each.name == "pcie.max_generation")
+            size = std::abs(*to - *from) * std::log(2.0);
+        largest = std::max(largest.value_or(0), size);
+    }
+    return largest;
+}
+
 /// Pages of a process on each NUMA node, "N0=44998 N1=3", as the node with most of them and its share.
 [[nodiscard]] inline std::pair<std::string, double> main_node(const std::string& pages) {
     std::map<std::string, double> count;
@@ -99,14 +115,14 @@ struct suspect {
         sees(d.name == "cpu.usable" && moved < 0, mechanism::processors_fewer);
         sees(d.name == "cgroup.throttled_periods" && moved >= 5, mechanism::quota_hit);
         sees(d.name == "cublas.tf32_effective" || d.name == "cublas.fp32_exact", mechanism::precision_changed);
-        sees(d.name == "gpu.processes" && moved > 0, mechanism::foreign_work);
         sees(d.name == "gpu.utilization_percent" && moved >= 10, mechanism::foreign_work);
         sees(d.name == "gpu.memory_used_bytes" && moved >= 4e9, mechanism::memory_held);
         sees(d.name == "load.pressure_cpu" && moved >= 20, mechanism::cpu_contention);
         sees(d.name == "load.pressure_memory" && moved >= 5, mechanism::memory_pressure);
         sees(d.name == "memory.swap_used_bytes" && moved >= 1e9, mechanism::memory_pressure);
         sees(d.name.rfind("pcie.", 0) == 0 && d.name != "pcie.replays" && moved < 0, mechanism::link_lower);
-        const bool faults = d.name.rfind("gpu.ecc_", 0) == 0 || d.name.rfind("gpu.row", 0) == 0;
+        // A corrected error is nothing rare and costs nothing; what had to be repaired is.
+        const bool faults = d.name == "gpu.ecc_uncorrected" || d.name.rfind("gpu.row", 0) == 0;
         sees(faults && d.kind == result::attribute_class::state && moved > 0, mechanism::memory_faults);
         sees(d.name == "cuda.device_code" && lower_case(environment::describe(d.to)).find("ptx") != std::string::npos,
              mechanism::code_compiled_anew);
@@ -136,25 +152,46 @@ struct suspect {
     return nullptr;
 }
 
+/// "lib.libcudnn" of "lib.libcudnn.path"; empty for what is no library's path.
+[[nodiscard]] inline std::string library_of_path(const std::string& attribute) {
+    const std::string ending = ".path";
+    if (attribute.rfind("lib.", 0) != 0 || attribute.size() <= ending.size()) return {};
+    const std::size_t end = attribute.size() - ending.size();
+    return attribute.compare(end, ending.size(), ending) == 0 ? attribute.substr(0, end) : std::string();
+}
+
+/// Whether an attribute says no more than where a library lies that is the same build in both environments.
+[[nodiscard]] inline bool is_mere_move(const std::string& attribute, const result::fingerprint& base,
+                                       const result::fingerprint& candidate) {
+    const std::string library = library_of_path(attribute);
+    if (library.empty()) return false;
+    const result::attribute *before = base.find(library + ".build_id"), *after = candidate.find(library + ".build_id");
+    return before != nullptr && after != nullptr && before->read.known() && before->read == after->read;
+}
+
 /// Whether the list of mapped libraries was taken in an environment.
 [[nodiscard]] inline bool lists_libraries(const result::fingerprint& environment) {
     const result::attribute* captured = environment.find("process.libraries_captured");
     return captured != nullptr && captured->read.known();
 }
 
-/// Everything that changed and is known or unknown to matter, by component. With `libraries_known` a changed
-/// LD_LIBRARY_PATH is no suspect of its own: it does nothing but bring another library in, which is then seen.
+/// Everything that changed and is known or unknown to matter, by component. Where both environments list their mapped
+/// libraries, a variable that says where to look for them is no suspect of its own: it does nothing but bring another
+/// library in, which is then seen.
 [[nodiscard]] inline std::vector<suspect> find_suspects(const std::vector<environment::difference>& changes,
                                                         const std::vector<knowledge>& table, const std::string& backend,
-                                                        const signs_seen& machine, bool libraries_known) {
+                                                        const signs_seen& machine, const result::fingerprint& base,
+                                                        const result::fingerprint& candidate) {
     std::vector<suspect> found;
+    const bool libraries_known = lists_libraries(base) && lists_libraries(candidate);
     std::optional<environment::difference> loader;
     for (const environment::difference& d : changes) {
         if (d.changed() && d.name == "env.LD_LIBRARY_PATH") loader = d;
     }
     for (const environment::difference& d : changes) {
         if (!d.changed() || d.kind == result::attribute_class::identity) continue;
-        if (d.name == "env.LD_LIBRARY_PATH" && libraries_known) continue;
+        const bool searches = d.name == "env.LD_LIBRARY_PATH" || d.name == "env.CUDNN_PATH";
+        if ((searches && libraries_known) || is_mere_move(d.name, base, candidate)) continue;
         const knowledge* known = find_knowledge(table, d.name, backend);
         if (known == nullptr || !counts(d, *known)) continue;
         // State differs at every reading: only what the table names is worth a suspicion.
@@ -165,9 +202,7 @@ struct suspect {
         auto at = std::find_if(found.begin(), found.end(), [&](const suspect& each) { return each.name == name; });
         if (at == found.end()) at = found.insert(found.end(), suspect{name, known, {}, {}});
         at->changes.push_back(d);
-        const bool path =
-            d.name.rfind("lib.", 0) == 0 && d.name.size() > 5 && d.name.compare(d.name.size() - 5, 5, ".path") == 0;
-        if (path && loader) at->through = loader;
+        if (loader && !library_of_path(d.name).empty()) at->through = loader;
     }
     for (suspect& each : found) {
         std::stable_sort(each.changes.begin(), each.changes.end(), [&](const auto& a, const auto& b) {

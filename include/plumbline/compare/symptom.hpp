@@ -21,6 +21,7 @@
 #include "plumbline/result/alarm.hpp"
 #include "plumbline/result/baseline.hpp"
 #include "plumbline/stats/descriptive.hpp"
+#include "plumbline/workload/modes.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -39,6 +40,7 @@ struct symptom {
     double machine = 0;          ///< the part that the canary shows too
     bool canary_speaks = false;  ///< a canary says what the machine alone does to this benchmark
     bool failed = false;         ///< it cannot be made any more, or must not be believed
+    bool choice_alone = false;   ///< the plan of the base, timed again, is as fast as before: what is new is the choice
     signs_seen seen;
 
     /// What neither clock nor machine accounts for.
@@ -105,7 +107,8 @@ struct canaries {
             if (into || f.metric != "time" || !glob_matches(pattern, f.id)) continue;
             into = read_canary(f, base, candidate, found);
             if (!into) continue;
-            const std::string text = f.id + " " + (*into > 0 ? percent_text(*into) : std::string("as before"));
+            std::string text = f.id + " " + (*into > 0 ? percent_text(*into) : std::string("as before"));
+            if (f.has(marker::board_factor_removed)) text += " but for the board's own factor";
             found.text += (found.text.empty() ? "" : ", ") + text;
         }
     };
@@ -218,10 +221,45 @@ inline void read_states(symptom& s) {
     }
 }
 
-/// The reason why a finding has no number although its base has one; empty when that is not so.
+/// The reason why a finding has no number although its base has one; empty when that is not so, and for what was never
+/// begun, which says nothing.
 [[nodiscard]] inline std::string failure_of(const symptom& s) {
     if (s.candidate == nullptr || s.base == nullptr || s.base->status != result::result_status::ok) return {};
-    return s.candidate->status == result::result_status::ok ? std::string() : s.candidate->reason;
+    if (s.candidate->status == result::result_status::ok) return {};
+    return s.candidate->reason == result::no_session ? std::string() : s.candidate->reason;
+}
+
+/// What a failure says beyond itself: a library refused to make it, or there was no memory for it. A crash and a wrong
+/// result say no such thing.
+inline void read_failure(symptom& s, const std::string& why) {
+    if (s.candidate->status == result::result_status::skipped) {
+        s.seen[mechanism::cannot_run] = why;
+    } else if (lower_case(why).find("memory") != std::string::npos) {
+        s.seen[mechanism::out_of_memory] = why;
+    }
+}
+
+/// The replay of the base's plan, where it was timed beside today's choice: it clears whatever slows all plans alike,
+/// or the choice.
+inline void read_replay(symptom& s, const comparison& from) {
+    const auto changed = s.seen.find(mechanism::implementation_changed);
+    if (changed == s.seen.end() || s.of->metric != "time") return;
+    const std::string id = workload::with_plan(s.of->id, workload::plan_choice::pinned);
+    const auto replayed = std::find_if(from.findings.begin(), from.findings.end(),
+                                       [&](const finding& f) { return f.id == id && f.metric == "time"; });
+    if (replayed == from.findings.end() || !replayed->effect || replayed->base.implementations.empty()) return;
+    // Only one choice of the base is replayed: the heuristic's or that of a search.
+    const result::evidence* before = usual_evidence(*s.base);
+    if (before == nullptr || replayed->base.implementations.front().name != before->implementation) return;
+    s.choice_alone = replayed->outcome == verdict::equivalent || replayed->outcome == verdict::improved;
+    if (s.choice_alone) {
+        changed->second += ", and the baseline's own plan is as fast as before";
+    } else if (replayed->outcome == verdict::regressed && replayed->effect->hl > 0.7 * s.total) {
+        for (const mechanism each :
+             {mechanism::implementation_changed, mechanism::workspace_smaller, mechanism::fallback_chosen}) {
+            s.seen.erase(each);
+        }
+    }
 }
 
 /// Fills a symptom's parts and signs; false when the finding asks for no explanation.
@@ -247,7 +285,7 @@ inline void read_states(symptom& s) {
                 "clock accounts for " + percent_text(*s.clock) + " of " + percent_text(s.total);
         }
     }
-    if (!failure.empty()) s.seen[mechanism::cannot_run] = failure;
+    if (!failure.empty()) read_failure(s, failure);
     read_evidence(s);
     read_states(s);
     return true;
@@ -265,7 +303,9 @@ inline void read_states(symptom& s) {
         symptom s;
         s.of = &f;
         std::tie(s.base, s.candidate) = results[{f.id, f.metric}];
-        if (describe_symptom(s, canary, rules)) found.push_back(std::move(s));
+        if (!describe_symptom(s, canary, rules)) continue;
+        read_replay(s, from);
+        found.push_back(std::move(s));
     }
     return found;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plumbline/compare/comparison.hpp"
+#include "plumbline/compare/conclusion.hpp"
 #include "plumbline/compare/observation.hpp"
 #include "plumbline/result/baseline.hpp"
 
@@ -77,9 +78,10 @@ namespace detail {
 
 /// Judges an experiment on a cause. `tried` are the results it covers that were run; `sentinels` others that it does
 /// not touch and that had not changed: if they move with the setting by half as much as the results, it was the machine
-/// that moved. Recovered and lost again in most of the results: proven. In none: cleared. Else undecided.
+/// that moved. Recovered and lost again in most of the results: proven. In none: cleared. Else undecided, and also
+/// where nothing recovered while something else held the sessions back: `disturbed` says what, or is empty.
 [[nodiscard]] inline trial judge(const std::vector<alternation>& rounds, const std::vector<covered_result>& tried,
-                                 const std::vector<result_name>& sentinels) {
+                                 const std::vector<result_name>& sentinels, const std::string& disturbed = {}) {
     trial made;
     made.tried = tried.size();
     double smallest = 0;
@@ -107,6 +109,10 @@ namespace detail {
         made.result = trial::outcome::proven;
         made.text = "set back and forth: " + score +
                     " recovered with the old setting and were lost again with the new" + others;
+    } else if (made.recovered == 0 && moved == 0 && !disturbed.empty()) {
+        made.result = trial::outcome::undecided;
+        made.text =
+            "set back: nothing recovered (0 of " + std::to_string(made.tried) + "), which proves nothing: " + disturbed;
     } else if (made.recovered == 0 && moved == 0) {
         made.result = trial::outcome::cleared;
         made.text = "set back: nothing recovered (0 of " + std::to_string(made.tried) + ")";
@@ -118,8 +124,10 @@ namespace detail {
 }
 
 /// Puts the outcome of experiments into an explanation: what was proven comes first, what recovered nothing is no
-/// longer blamed, and a mere association gives way to a proof that covers the same.
-inline void conclude_trials(explanation& why) {
+/// longer blamed, and a mere association gives way to a proof that covers the same. What then remains unexplained is
+/// said anew.
+inline void conclude_trials(comparison& found) {
+    explanation& why = found.why;
     std::vector<cause> proven, open, aside;
     for (auto* list : {&why.causes, &why.set_aside}) {
         for (cause& each : *list) {
@@ -157,6 +165,7 @@ inline void conclude_trials(explanation& why) {
             why.causes.push_back(std::move(each));
     }
     why.set_aside = std::move(aside);
+    detail::settle_unexplained(why, found);
 }
 
 } // namespace compare

@@ -54,9 +54,10 @@ inline void read_number(const cursor& from, const char* name, double& into, doub
 }
 
 [[nodiscard]] inline compare::knowledge read_knowledge(const cursor& from) {
-    from.allow({"component", "attributes",     "way",    "at_least", "at_least_share", "reaches", "to",     "backend",
-                "touches",   "touches_on_cpu", "spares", "always",   "shows",          "clock",   "canary", "most",
-                "weight",    "symptom",        "effect", "remedy",   "experiment",     "sources"});
+    from.allow({"component", "attributes", "way",     "at_least",       "at_least_share", "reaches",
+                "to",        "backend",    "touches", "touches_on_cpu", "spares",         "always",
+                "shows",     "clock",      "canary",  "most",           "weight",         "in_proportion",
+                "symptom",   "effect",     "remedy",  "experiment",     "sources"});
     compare::knowledge into;
     for (const auto& [name, member] : {std::pair("component", &into.component), std::pair("backend", &into.backend),
                                        std::pair("effect", &into.effect), std::pair("remedy", &into.remedy),
@@ -75,7 +76,8 @@ inline void read_number(const cursor& from, const char* name, double& into, doub
         read_number(from, name, *member, least);
     }
     if (const auto reaches = from.find("reaches")) into.reaches = reaches->number();
-    for (const auto& [name, member] : {std::pair("clock", &into.clock), std::pair("symptom", &into.symptom)}) {
+    for (const auto& [name, member] : {std::pair("clock", &into.clock), std::pair("in_proportion", &into.in_proportion),
+                                       std::pair("symptom", &into.symptom)}) {
         if (const auto flag = from.find(name)) *member = flag->boolean();
     }
     if (const auto way = from.find("way")) into.way = way->one_of<compare::turn>({"any", "up", "down"});

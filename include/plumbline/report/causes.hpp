@@ -56,6 +56,8 @@ namespace detail {
         return "less workspace: ";
     case mechanism::cannot_run:
         return "cannot be created any more: ";
+    case mechanism::out_of_memory:
+        return "no memory for it: ";
     case mechanism::library_replaced:
         return "took effect: ";
     default:

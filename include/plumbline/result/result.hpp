@@ -49,6 +49,9 @@ enum class result_status { ok, failed, skipped };
 /// still owed.
 inline constexpr const char* not_measured = "not measured for lack of time";
 
+/// The reason of a failed result that was never begun because the device or the driver let no session start any more.
+inline constexpr const char* no_session = "the sessions could no longer be started";
+
 /// One benchmark and metric of a baseline, over all sessions.
 struct result {
     workload::description what;

@@ -72,8 +72,7 @@ public:
                 if (out_of_time()) return give_up("the time budget was spent", result::result_status::skipped);
                 const std::optional<int> signal = run_one(each, round);
                 if (signal) return signal;
-                if (stuck_ >= 2)
-                    return give_up("the sessions could no longer be started", result::result_status::failed);
+                if (stuck_ >= 2) return give_up(result::no_session, result::result_status::failed);
             }
             if (!any) break;
         }

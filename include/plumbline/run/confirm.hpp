@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "plumbline/compare/trial.hpp"
+#include "plumbline/environment/checks.hpp"
 #include "plumbline/run/measure_command.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -137,13 +138,27 @@ struct experiment {
     return {};
 }
 
+/// What keeps a session from being as fast as the baseline was whatever its settings are; empty when nothing does.
+[[nodiscard]] inline std::string disturbance(const environment::host& machine, const result::baseline& of) {
+    for (const result::result& each : of.results) {
+        for (const result::session_result& one : each.sessions) {
+            if (compare::has_flag(one, result::flag::foreign_load)) return "another process worked on the device";
+        }
+    }
+    environment::check_context look;
+    look.machine = &machine;
+    look.fingerprint = &of.environment;
+    const environment::check_outcome alone = environment::checks::cpu_left_alone(look);
+    return alone.status == environment::check_status::warn ? alone.seen : std::string();
+}
+
 /// Runs the sessions of --confirm.
 class confirmation {
 public:
     confirmation(const context& in, const target_device& device, const result::baseline& like,
                  compare::comparison& found, const std::filesystem::path& beside)
-        : in_(in), like_(like), found_(found), beside_(beside), experiments_(find_experiments(found.why)),
-          sentinels_(find_sentinels(found)) {
+        : in_(in), machine_(device.machine), like_(like), found_(found), beside_(beside),
+          experiments_(find_experiments(found.why)), sentinels_(find_sentinels(found)) {
         how_ = launcher_for(in, device.number, std::min(0.5, default_budget_s(like.selected.suite)));
         std::set<std::string> names;
         for (const experiment& each : experiments_) {
@@ -170,12 +185,16 @@ public:
             }
         }
         in_.remarks.clear();
-        if (const auto signal = in_.signals.taken()) return signal;
+        if (const auto signal = in_.signals.taken()) {
+            in_.remarks.warn("--confirm was interrupted: its causes stand as the comparison found them");
+            return signal;
+        }
         for (experiment& each : experiments_) {
-            compare::trial& tried = each.on->tried.emplace(compare::judge(each.rounds, each.tried, sentinels_));
+            compare::trial& tried =
+                each.on->tried.emplace(compare::judge(each.rounds, each.tried, sentinels_, disturbed_));
             if (!each.problem.empty()) tried.text = "not tried: " + each.problem;
         }
-        compare::conclude_trials(found_.why);
+        compare::conclude_trials(found_);
         return std::nullopt;
     }
 
@@ -220,6 +239,7 @@ private:
                                                     if (event.begins) in_.remarks.step("confirming: " + event.id);
                                                 });
             why = setting_problem(end, wanted);
+            if (disturbed_.empty()) disturbed_ = disturbance(machine_, end.measured);
             if (why.empty()) return compare::read_leg(end.measured);
         } catch (const error& e) {
             why = e.what();
@@ -230,6 +250,7 @@ private:
     }
 
     const context& in_;
+    const environment::host& machine_;
     const result::baseline& like_;
     compare::comparison& found_;
     std::filesystem::path beside_;
@@ -237,6 +258,7 @@ private:
     std::vector<compare::result_name> sentinels_;
     std::vector<std::string> ids_;
     launcher how_;
+    std::string disturbed_; ///< what else held sessions back; empty when nothing did
     std::size_t rounds_ = confirm_limits::rounds;
     std::uint64_t seed_ = 0;
 };
