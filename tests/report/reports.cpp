@@ -92,6 +92,48 @@ TEST_CASE("the text report") {
     tests::check_golden("nothing.txt", text_of(compare::comparison{}, report::options{}));
 }
 
+TEST_CASE("the report in one line says what is red and how sure its cause is, and nothing where nothing is") {
+    compare::comparison what;
+    CHECK(report::in_short(what).empty());
+    what.findings.push_back(tests::finding_of(compare::verdict::regressed, "gemm/a", 100, 110));
+    CHECK(report::in_short(what) == "1 regressed");
+    what.why.conclusion = "nothing recorded changed";
+    CHECK(report::in_short(what) == "1 regressed; no cause found");
+    compare::cause one;
+    one.name = "this machine";
+    one.covers = {{"gemm/a", "time", 0.1}};
+    what.why.causes = {one};
+    CHECK(report::in_short(what) == "1 regressed; perhaps this machine (associated, covers 1)");
+    what.why.causes[0].how_sure = compare::strength::consistent;
+    CHECK(report::in_short(what) == "1 regressed; most likely this machine (consistent, covers 1)");
+    what.findings[0].markers = {compare::marker::advisory};
+    CHECK(report::in_short(what).empty());
+}
+
+TEST_CASE("sides whose usual implementation is the same have no change of it to show") {
+    compare::finding one = tests::finding_of(compare::verdict::regressed, "gemm/a", 100, 110);
+    one.markers = {compare::marker::implementation_changed, compare::marker::implementation_varies};
+    one.base.implementations = {{"lt/id66", 5, 100}};
+    one.candidate.implementations = {{"lt/id66", 3, 100}, {"lt/id21", 2, 120}};
+    CHECK(report::implementation_change(one).empty());
+    one.candidate.implementations[0].name = "lt/id7";
+    CHECK(report::implementation_change(one) == "id66 -> id7");
+}
+
+TEST_CASE("after an upgrade of everything the report shows a dozen of the other changes and counts the rest") {
+    compare::comparison what;
+    for (int i = 0; i < 20; ++i) {
+        what.environment.push_back({"python.p" + std::to_string(i), 3, result::attribute_class::config, "test",
+                                    environment::difference_kind::changed, result::reading::of(std::string("1")),
+                                    result::reading::of(std::string("2"))});
+    }
+    std::ostringstream out;
+    report::write_text(out, what);
+    CHECK(out.str().find("changed       python.p11  1 -> 2\n") != std::string::npos);
+    CHECK(out.str().find("python.p12") == std::string::npos);
+    CHECK(out.str().find("changed       and 8 more attributes: --format=json has them all") != std::string::npos);
+}
+
 TEST_CASE("no line of the text report is wider than the terminal") {
     report::options how = tests::sample_options();
     for (const std::size_t width : {80U, 100U, 120U, 200U}) {

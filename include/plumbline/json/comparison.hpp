@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_JSON_COMPARISON_HPP
 #define PLUMBLINE_JSON_COMPARISON_HPP
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -223,6 +224,16 @@ namespace detail {
             {"conclusion", from.conclusion}};
 }
 
+/// Names of the causes that cover a finding, the most credible first.
+[[nodiscard]] inline writable causes_of(const compare::explanation& why, const compare::finding& of) {
+    writable names = writable::array();
+    for (const compare::cause& each : why.causes) {
+        const auto covers = [&](const auto& one) { return one.id == of.id && one.metric == of.metric; };
+        if (std::any_of(each.covers.begin(), each.covers.end(), covers)) names.push_back(each.name);
+    }
+    return names;
+}
+
 } // namespace detail
 
 /// The comparison with everything that went into it: all numbers, the policy, the files and the version. Effects are
@@ -250,7 +261,11 @@ namespace detail {
     to.member("notes", from.notes);
     to.member("environment", differences);
     to.member("policy", to_writable(rules));
-    to.list("findings", from.findings, [](const compare::finding& each) { return detail::to_writable(each); });
+    to.list("findings", from.findings, [&](const compare::finding& each) {
+        writable object = detail::to_writable(each);
+        object["causes"] = detail::causes_of(from.why, each);
+        return object;
+    });
     return to.take();
 }
 

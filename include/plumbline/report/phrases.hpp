@@ -75,8 +75,9 @@ namespace report {
 [[nodiscard]] inline std::string implementation_change(const compare::finding& what) {
     if (!what.has(compare::marker::implementation_changed)) return {};
     if (what.base.implementations.empty() || what.candidate.implementations.empty()) return {};
-    return printable(compare::implementation_change(what.base.implementations.front().name,
-                                                    what.candidate.implementations.front().name));
+    // The usual one of both sides: where sessions differ it may be the same.
+    const std::string &from = what.base.implementations.front().name, &to = what.candidate.implementations.front().name;
+    return from == to ? std::string() : printable(compare::implementation_change(from, to));
 }
 
 /// "clock accounts for +6.1 %, cycles for +2.0 %": a slowdown taken apart. Positive is slower in both: a lower clock,
@@ -118,8 +119,6 @@ namespace detail {
         return "the policy's acceptance of this change has expired";
     case marker::throttled:
         return "throttled: the clock was held down during the run";
-    case marker::not_selected:
-        return "not selected for this run";
     case marker::board_factor_removed:
         return "the board's own factor is removed";
     case marker::common_mode:
@@ -193,6 +192,31 @@ namespace detail {
     return counts(from) + "; exit " + std::to_string(static_cast<int>(from.exit));
 }
 
+/// The report in one line for who reads no further: what is red, and what most likely brought it about. "" when nothing
+/// is red.
+[[nodiscard]] inline std::string in_short(const compare::comparison& from) {
+    std::string text;
+    for (const compare::verdict each : compare::all_verdicts) {
+        const auto red = std::count_if(from.findings.begin(), from.findings.end(),
+                                       [&](const compare::finding& f) { return f.outcome == each && is_red(f); });
+        if (red == 0) continue;
+        const bool suspicious = each == compare::verdict::improved || each == compare::verdict::equivalent;
+        text += (text.empty() ? "" : ", ") + std::to_string(red) + ' ' +
+                (suspicious ? "suspicious" : compare::to_string(each));
+    }
+    if (text.empty() || from.why.empty()) return text;
+    if (from.why.causes.empty()) return text + "; no cause found";
+    const compare::cause& first = from.why.causes.front();
+    const bool fits_only = first.how_sure == compare::strength::associated;
+    text += first.how_sure == compare::strength::confirmed ? "; because of "
+            : fits_only                                    ? "; perhaps "
+                                                           : "; most likely ";
+    text += what_changed(first) + " (" + compare::to_string(first.how_sure) +
+            (first.covers.empty() ? ")" : ", covers " + std::to_string(first.covers.size()) + ')');
+    if (from.why.causes.size() == 1) return text;
+    return text + " and " + counted(from.why.causes.size() - 1, "more cause");
+}
+
 /// Whether nearly everything became slower at once.
 [[nodiscard]] inline bool machine_slower(const compare::comparison& from) {
     return from.machine_wide && from.machine_wide->shift > 0;
@@ -204,8 +228,10 @@ namespace detail {
     const compare::common_mode& common = *from.machine_wide;
     std::string text = percent(common.share) + " of " + counted(common.pairs, "pair") + " moved together: cost " +
                        signed_percent(std::expm1(common.shift));
-    if (common.parts) text += "; " + parts(*common.parts);
-    return text + "; look at clock, power, temperature and other processes first";
+    if (!common.parts) return text + "; look at clock, power, temperature and other processes first";
+    const bool clock = std::abs(common.parts->clock) > std::abs(common.shift) / 2;
+    return text + "; " + parts(*common.parts) +
+           (clock ? "; look at clock settings, power and temperature first" : "; look at other processes first");
 }
 
 /// What is known about the boards in one sentence, or "" when both sides ran on the same.
@@ -255,7 +281,16 @@ namespace detail {
     if (any([](const compare::finding& f) { return f.has(compare::marker::suspicious) && is_red(f); })) {
         steps.push_back("check that a suspicious benchmark still does its work; then accept it in the policy");
     }
-    if (any([](const compare::finding& f) { return f.outcome == verdict::invalid && is_red(f); })) {
+    const auto ran_before = [](const compare::finding& f) {
+        return std::any_of(f.reasons.begin(), f.reasons.end(), [](const compare::reason& each) {
+            return each.code == compare::reason_code::failed || each.code == compare::reason_code::skipped_one_side;
+        });
+    };
+    const auto invalid = [](const compare::finding& f) { return f.outcome == verdict::invalid && is_red(f); };
+    if (any([&](const compare::finding& f) { return invalid(f) && ran_before(f); })) {
+        steps.push_back("what failed is red until it runs again: remove the cause, or the reason given");
+    }
+    if (any([&](const compare::finding& f) { return invalid(f) && !ran_before(f); })) {
         steps.push_back("invalid results prove nothing: remove the reason given and measure again");
     }
     if (any([](const compare::finding& f) { return f.outcome == verdict::incomparable && is_red(f); })) {

@@ -26,6 +26,7 @@ public:
     void write() {
         if (!how_.base.empty()) line("base", how_.base);
         if (!how_.candidate.empty()) line("new", how_.candidate);
+        if (const std::string text = in_short(what_); !text.empty()) line("in short", text, &palette::bold);
         if (!how_.base.empty() || !how_.candidate.empty()) out_ << '\n';
         if (machine_slower(what_))
             line("MACHINE-WIDE", machine_wide(what_), &palette::red);
@@ -149,10 +150,17 @@ private:
     }
 
     void write_environment() {
-        std::size_t shown_state = 0, hidden_state = 0, became = 0;
+        std::size_t shown_changes = 0, hidden_changes = 0, shown_state = 0, hidden_state = 0, became = 0;
         for (const environment::difference* each : other_changes(what_)) {
             const bool identity = each->kind == result::attribute_class::identity;
-            line(identity ? "hardware" : "changed", describe(*each));
+            // After an upgrade of the system everything differs, and what matters stands above.
+            if (identity || ++shown_changes <= 12)
+                line(identity ? "hardware" : "changed", describe(*each));
+            else
+                ++hidden_changes;
+        }
+        if (hidden_changes > 0) {
+            line("changed", "and " + counted(hidden_changes, "more attribute") + ": --format=json has them all");
         }
         const bool wanted = what_.count(compare::verdict::regressed) > 0 || machine_slower(what_);
         for (const environment::difference& each : what_.environment) {
