@@ -103,7 +103,7 @@ void declare(CLI::App& app, arguments& into) {
     app.add_option("--policy", into.policy, "Margins, classes, rules and accepted changes: JSON with comments")
         ->option_text("=FILE");
     app.add_option("--knowledge", into.knowledge,
-                   "What your own settings can do to which benchmarks: JSON with comments")
+                   "What settings of your own can slow down: JSON with comments, as in tools/recipes/knowledge.json")
         ->option_text("=FILE");
     app.add_flag("--print-policy", into.print_policy, "Print the policy with its defaults, as a start for your own");
     app.add_flag("--strict", into.strict, "Inconclusive results give exit code 5");

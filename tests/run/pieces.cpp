@@ -2,6 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -197,6 +200,40 @@ TEST_CASE("files are named by model and hashed UUID") {
     CHECK(kept.filename() == "base.replaced-19700101T000000Z.json");
     std::ofstream(kept) << "x";
     CHECK(run::replaced_path(folder.path() / "base.json", 0).filename() == "base.replaced-19700101T000000Z-2.json");
+}
+
+TEST_CASE("runs/ keeps the newest runs of a device, each whole, and what is not named by its time") {
+    const test_folder folder;
+    result::device d;
+    d.model = "NVIDIA H200";
+    d.uuid = "017764c2d1c7d0fc";
+    std::filesystem::create_directories(folder.path() / "runs");
+    const auto touch = [&](const std::string& name) { std::ofstream(folder.path() / "runs" / name) << "x"; };
+    const std::string stem = "nvidia-h200-017764c2-";
+    for (const char* name :
+         {"20261128T031700Z.json", "20261128T031700Z.control.json", "20261129T031700Z.json.partial",
+          "20261130T031700Z-2.json", "20261130T031700Z.json", "20261201T031700Z.json", "good.json"}) {
+        touch(stem + name);
+    }
+    touch("nvidia-h200-99999999-20261128T031700Z.json");
+    const auto left = [&] {
+        std::set<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "runs")) {
+            names.insert(entry.path().filename().string());
+        }
+        return names;
+    };
+    run::remove_old_runs(folder.path(), d, 5);
+    CHECK(left().size() == 8);
+    run::remove_old_runs(folder.path(), d, 2);
+    CHECK(left() == std::set<std::string>{"nvidia-h200-99999999-20261128T031700Z.json",
+                                          stem + "20261130T031700Z-2.json", stem + "20261201T031700Z.json",
+                                          stem + "good.json"});
+    CHECK(run::runs_to_keep({}) == 100);
+    CHECK(run::runs_to_keep({{"PLUMBLINE_KEEP", "7"}}) == 7);
+    for (const char* wrong : {"0", "-1", "some", "7 ", "99999999999999999999999"}) {
+        CHECK_THROWS_AS((void)run::runs_to_keep({{"PLUMBLINE_KEEP", wrong}}), plumbline::usage_error);
+    }
 }
 
 TEST_CASE("progress: few plain lines, one overwritten line on a terminal, nothing when quiet") {

@@ -36,6 +36,7 @@ keep_newest() {
     if [ ${#files[@]} -gt "$keep" ]; then rm -f -- "${files[@]:0:${#files[@]}-keep}"; fi
 }
 
+export PLUMBLINE_KEEP=$keep # bench itself keeps the runs within it
 report="$reports/$(date -u +%Y%m%dT%H%M%SZ).txt"
 "$bench" --compare --device=all "$@" >"$report" 2>"$report.log"
 code=$?
@@ -47,10 +48,6 @@ mv "$report.tmp" "$report"
 rm -f "$report.log"
 
 keep_newest "$reports/*.txt"
-# One list for each device: runs/<device>-<hash>-<time>.json
-while read -r device; do
-    keep_newest "$PLUMBLINE_BASELINE_DIR/runs/$device-[0-9]*T[0-9]*Z*.json"
-done < <(compgen -G "$PLUMBLINE_BASELINE_DIR/runs/*.json" | sed -n 's|.*/\(.*\)-[0-9]*T[0-9]*Z.*\.json$|\1|p' | sort -u)
 
 if [ "$code" != 0 ]; then
     cat "$report" >&2

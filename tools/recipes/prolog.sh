@@ -7,7 +7,8 @@
 #
 # Once for each node, while it is idle:   prolog.sh --baseline
 #
-# Environment: PLUMBLINE_BENCH; PLUMBLINE_PROLOG_DIR (default /var/lib/plumbline/prolog); PLUMBLINE_PROLOG_SECONDS (55).
+# Environment: PLUMBLINE_BENCH; PLUMBLINE_PROLOG_DIR (default /var/lib/plumbline/prolog); PLUMBLINE_PROLOG_SECONDS (55);
+# PLUMBLINE_KEEP (100): runs of each GPU that are kept there.
 set -uo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"

@@ -46,7 +46,8 @@ inline constexpr const char* help_epilogue =
     "  bench --baseline --append                 more sessions for a baseline, of another day or boot\n"
     "  bench --baseline --device=all             every device into a baseline of its own, and the odd one named\n\n"
     "Files: a baseline is <device>-<hash>.json in $PLUMBLINE_BASELINE_DIR, else in baselines/local/;\n"
-    "every other run is kept in its folder runs/ unless --save says where.\n"
+    "every other run is kept in its folder runs/ unless --save says where: the newest 100 of each device, or\n"
+    "as many as PLUMBLINE_KEEP says.\n"
     "Exit codes: 0 all well, 1 regressed, 2 usage or input, 3 not comparable, 4 incomplete or wrong,\n"
     "5 inconclusive (--strict), 6 precondition not met, 130/143 interrupted (--resume goes on).\n"
     "With bench-compare two files are compared anywhere, and --accept takes a wanted change into a baseline.\n"
@@ -60,13 +61,15 @@ inline void add_actions(CLI::App& app, options& asked, raw_options& raw) {
     optional_file("--compare", raw.compare,
                   "run a baseline's benchmarks, compare, explain; without FILE: this device's", "[=FILE]");
     optional_file("--check", raw.check, "the environment check alone", "[=quick|full]");
-    app.add_option("--control", raw.control, "measure another stack's bench program in alternation (ABBA) and compare")
+    app.add_option("--control", raw.control,
+                   "measure another stack's bench program in alternation with this one and compare")
         ->option_text("=PROGRAM")
         ->group("What to do");
     app.add_flag("--fingerprint", raw.fingerprint, "the fingerprint as JSON")->group("What to do");
-    app.add_flag("--self-test", raw.self_test, "A/A and planted slowdowns: what this machine's noise allows")
+    app.add_flag("--self-test", raw.self_test,
+                 "which slowdowns are found here: the device against itself, and with slowdowns planted")
         ->group("What to do");
-    app.add_option("--planted", raw.planted, "slowdowns that --self-test plants, in percent (default 1,2,5)")
+    app.add_option("--planted", raw.planted, "those that --self-test plants, in percent (default 1,2,5)")
         ->option_text("=P[,P...]")
         ->group("What to do");
     app.add_flag("--list", raw.list, "benchmark ids, one a line")->group("What to do");
@@ -74,10 +77,12 @@ inline void add_actions(CLI::App& app, options& asked, raw_options& raw) {
         ->option_text("=bash|zsh")
         ->group("What to do");
     app.add_flag("--version", raw.version, "the version")->group("What to do");
-    app.add_flag("--confirm", asked.confirm, "with --compare: set the causes back and forth to prove them")
+    app.add_flag("--confirm", asked.confirm,
+                 "with --compare: set what changed back and forth, where that can be done, to prove a cause")
         ->group("What to do");
-    app.add_option("--predict", raw.predict,
-                   "which convolutions of a baseline would run otherwise with the cuDNN here; needs no GPU")
+    app.add_option(
+           "--predict", raw.predict,
+           "before an upgrade: which of a baseline's convolutions the cuDNN here would run otherwise; needs no GPU")
         ->option_text("=FILE")
         ->group("What to do");
 }
@@ -93,7 +98,8 @@ inline void add_choices(CLI::App& app, options& into, raw_options& raw) {
         ->option_text("=DIR|FILE");
     app.add_option("--device", raw.device, "device number (default 0), or all: one after the other")
         ->option_text("=N|all");
-    app.add_option("--sessions", raw.sessions, "process starts to measure in (default 5; plain runs 3)")
+    app.add_option("--sessions", raw.sessions,
+                   "how many processes measure, one after the other (default 5; plain runs 3)")
         ->option_text("=K");
     app.add_option("--time-budget", raw.time_budget_s, "seconds the whole run may take")->option_text("=SECONDS");
     app.add_option("--label", raw.labels, "what the process cannot see (image digest, ticket); may be repeated")
@@ -122,10 +128,12 @@ inline void add_outputs(CLI::App& app, options& into, raw_options& raw) {
     app.add_option("--format", raw.format, "of the report (default text); the last three for comparisons alone")
         ->option_text("=text|json|markdown|junit|github")
         ->group("Output");
-    app.add_option("--policy", into.policy, "margins, classes and accepted changes of a comparison (JSON)")
+    app.add_option("--policy", into.policy,
+                   "margins and accepted changes of a comparison (JSON; bench-compare --print-policy)")
         ->option_text("=FILE")
         ->group("Output");
-    app.add_option("--knowledge", into.knowledge, "what your own settings can do to which benchmarks (JSON)")
+    app.add_option("--knowledge", into.knowledge,
+                   "what settings of your own can slow down (JSON; tools/recipes/knowledge.json)")
         ->option_text("=FILE")
         ->group("Output");
     app.add_flag("--strict", into.strict, "inconclusive counts (exit 5)")->group("Output");

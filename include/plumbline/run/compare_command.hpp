@@ -131,6 +131,7 @@ namespace detail {
     write_report(in, comparison_report(in, found, rules, {base_path.string(), base}, {plan.target.string(), run.made}));
     note_finished(in, device, plan.target, run.made);
     in.remarks.note("this run is kept as " + plan.target.string());
+    forget_old_runs(in, device);
     if (stopped) return *stopped == SIGINT ? exit_code::interrupted : exit_code::terminated;
     return worse(found.exit, sessions_code(run.made)); // results are judged by the policy alone
 }
@@ -193,6 +194,7 @@ namespace detail {
     write_report(in, comparison_report(in, found, rules, {other.string(), sides[0].made},
                                        {plan.target.string(), sides[1].made}));
     in.remarks.note("kept as " + plan.target.string() + " and " + control.target.string());
+    forget_old_runs(in, device);
     return worse(found.exit, worse(sessions_code(sides[0].made), sessions_code(sides[1].made)));
 }
 

@@ -314,6 +314,7 @@ inline void note_finished(const context& in, const target_device& device, const 
 /// Where a run that is no baseline is kept: --save, the unfinished run that --resume means, or the folder runs/.
 [[nodiscard]] inline std::filesystem::path run_target(const context& in, const target_device& device) {
     if (in.how.save.empty()) {
+        (void)runs_to_keep(in.variables); // a wrong number is said before anything is measured
         if (!in.how.resume) return run_path(in.folder(), device.device, std::time(nullptr));
         const std::filesystem::path unfinished = unfinished_run(in.folder(), device.device);
         if (unfinished.empty()) {
@@ -330,6 +331,11 @@ inline void note_finished(const context& in, const target_device& device, const 
                           in.how.save.string() + " --replace --reason=TEXT");
     }
     return in.how.save;
+}
+
+/// Keeps runs/ from growing without bound, after a run was added to it.
+inline void forget_old_runs(const context& in, const target_device& device) {
+    if (in.how.save.empty()) remove_old_runs(in.folder(), device.device, runs_to_keep(in.variables));
 }
 
 /// Writes a finished baseline with what happened to it; a replaced one is kept beside it.
@@ -373,6 +379,7 @@ inline void store_baseline(const context& in, const std::filesystem::path& targe
         if (!in.how.save.empty()) json::save(in.how.save, run.made);
     } else {
         json::save(plan.target, run.made);
+        forget_old_runs(in, device);
     }
     remove_leftovers(plan.target);
     write_report(in, results_report(in, run.made));

@@ -3,6 +3,8 @@
 #define PLUMBLINE_RUN_PATHS_HPP
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -11,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "plumbline/core/error.hpp"
 #include "plumbline/core/utc.hpp"
 #include "plumbline/result/baseline.hpp"
 
@@ -97,6 +100,47 @@ namespace run {
     std::sort(found.rbegin(), found.rend());
     if (found.size() > most) found.resize(most);
     return found;
+}
+
+/// How many runs of each device stay in runs/: $PLUMBLINE_KEEP, else 100. usage_error when that is no whole number from
+/// 1 on.
+[[nodiscard]] inline std::size_t runs_to_keep(const std::map<std::string, std::string>& variables) {
+    const auto at = variables.find("PLUMBLINE_KEEP");
+    if (at == variables.end() || at->second.empty()) return 100;
+    const std::string& text = at->second;
+    std::size_t count = 0;
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (end.ec != std::errc{} || end.ptr != text.data() + text.size() || count == 0) {
+        throw usage_error("PLUMBLINE_KEEP=" + text + " is not a number from 1 on: how many runs of a device are kept");
+    }
+    return count;
+}
+
+/// Removes all but the newest runs of a device from runs/, each with its other side and what was left unfinished of it.
+/// Files that are not named by their time are nobody's to remove.
+inline void remove_old_runs(const std::filesystem::path& folder, const result::device& device, std::size_t keep) {
+    const std::string stem = device_file_stem(device) + "-";
+    const auto is_stamp = [](std::string_view text) { // 20261130T210000Z, perhaps with -2
+        const std::string_view form = "00000000T000000Z";
+        if (text.size() < form.size() || (text.size() > form.size() && text[form.size()] != '-')) return false;
+        for (std::size_t i = 0; i < form.size(); ++i) {
+            const bool digit = text[i] >= '0' && text[i] <= '9';
+            if (form[i] == '0' ? !digit : text[i] != form[i]) return false;
+        }
+        return true;
+    };
+    std::map<std::string, std::vector<std::filesystem::path>> runs; // by time, oldest first
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "runs", ignored)) {
+        const std::string name = entry.path().filename().string();
+        const std::string run = name.substr(0, name.find('.'));
+        if (run.rfind(stem, 0) == 0 && is_stamp(std::string_view(run).substr(stem.size()))) {
+            runs[run].push_back(entry.path());
+        }
+    }
+    for (; runs.size() > keep; runs.erase(runs.begin())) {
+        for (const std::filesystem::path& each : runs.begin()->second) std::filesystem::remove(each, ignored);
+    }
 }
 
 /// Where the old file is kept when a baseline is replaced: beside it, with the time it was replaced.
