@@ -43,14 +43,17 @@ TEST_CASE("of two changed variables the guilty one is confirmed and the innocent
     CHECK(line_with(r.out, "cause") ==
           "cause         env.HDF5_USE_FILE_LOCKING not set -> TRUE (confirmed), link 4, covers 2");
     CHECK(contains(r.out, "2 of 2 recovered with the old setting and were lost again with the new; 2 unaffected"));
-    CHECK(
-        contains(line_with(r.out, "not blamed"), "env.LD_BIND_NOW not set -> 1: set back: nothing recovered (0 of 2)"));
+    // On a busy machine nothing can be cleared; then it gives way to what is proven.
+    const std::string innocent = line_with(r.out, "not blamed");
+    const bool cleared = contains(innocent, "env.LD_BIND_NOW not set -> 1: set back: nothing recovered (0 of 2)");
+    CHECK((cleared || contains(innocent, "env.LD_BIND_NOW not set -> 1: it fits, but env.HDF5_USE_FILE_LOCKING is")));
     CHECK_FALSE(contains(r.out, "to prove a cause"));
     CHECK(at.files(".tmp").empty());
     const ended in_json = at.bench({"--compare", "--confirm", "--format=json"});
     CHECK(contains(in_json.out, "\"confirmed\""));
     CHECK(contains(in_json.out, "\"proven\""));
-    CHECK(contains(in_json.out, "\"cleared\""));
+    CHECK((contains(in_json.out, "\"cleared\"") || contains(in_json.out, "which proves nothing: work waited")));
+    CHECK(contains(in_json.out, "\"causes\": [\"env.HDF5_USE_FILE_LOCKING\"]"));
 }
 
 TEST_CASE("what a baseline had and is not set now is set for the experiment") {
