@@ -72,8 +72,10 @@ void check_differences(const params& p, std::int64_t stride) {
 
 /// Takes the slope of GELU for that of a ReLU.
 struct wrong_gelu_operations : host_operations<float> {
-    void gelu_backward(float* gradient, const float* x, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) gradient[i] = x[i] > 0 ? gradient[i] : 0;
+    void linear_backward_input_gelu(const float* d_y, const float* w, const float* raised, float* d_raised,
+                                    std::int64_t rows, std::int64_t in, std::int64_t out) {
+        linear_backward_input(d_y, w, d_raised, rows, in, out);
+        for (std::int64_t i = 0; i < rows * in; ++i) d_raised[i] = raised[i] > 0 ? d_raised[i] : 0;
     }
 };
 

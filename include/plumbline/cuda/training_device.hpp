@@ -88,13 +88,18 @@ public:
             std::min(alignment_of(out, p.c_batch * static_cast<std::int64_t>(sizeof(C))),
                      alignment_of(c, p.c_batch * static_cast<std::int64_t>(sizeof(C))))};
         const planned_product& with = planned<C>(p, alignment);
-        const float alpha = 1;
-        const float beta = p.add ? 1.0f : 0.0f;
-        const cublasStatus_t status =
-            cublasLtMatmul(lt_->library.get(), with.product.get(), &alpha, b, with.first.get(), a, with.second.get(),
-                           &beta, p.add ? c : out, with.out.get(), out, with.out.get(), &with.plan.algorithm,
-                           lt_->workspace.data(), with.plan.workspace_bytes, stream());
-        if (status != CUBLAS_STATUS_SUCCESS) check(status, "cublasLtMatmul", name(p));
+        if (!with.refused.empty()) throw unsupported_error(with.refused);
+        launch<C>(with, p, a, b, c, out);
+    }
+
+    /// out = gelu(a b), with a b in `kept`; and out = a b times the slope of gelu at `kept`. Both as what a product
+    /// does last; false, and nothing is done, where cublasLt does not offer it.
+    bool multiply_gelu(const training::product& p, const Value* a, const Value* b, Value* kept, Value* out) {
+        return multiply_last(p, a, b, kept, out, CUBLASLT_EPILOGUE_GELU_AUX);
+    }
+    bool multiply_gelu_backward(const training::product& p, const Value* a, const Value* b, const Value* kept,
+                                Value* out) {
+        return multiply_last(p, a, b, const_cast<Value*>(kept), out, CUBLASLT_EPILOGUE_DGELU);
     }
 
     void convolve(const Value* x, const Value* w, Value* y, const training::convolution_shape& s) {
@@ -132,8 +137,14 @@ public:
         result::evidence found;
         std::string all;
         for (const auto& [key, with] : products_) {
+            const std::string product =
+                name(std::get<0>(key)) + (std::get<1>(key) ? ".wide" : "") + last_name(std::get<3>(key));
+            if (!with.refused.empty()) {
+                found.parts["refused." + product] = with.refused;
+                continue;
+            }
             const std::string plan = lt::describe(with.plan).implementation;
-            found.parts["plan." + name(std::get<0>(key)) + (std::get<1>(key) ? ".wide" : "")] = plan;
+            found.parts["plan." + product] = plan;
             all += plan + ' ';
         }
         for (const auto& [key, with] : convolutions_) {
@@ -197,12 +208,13 @@ private:
         lt::matmul_desc product;
         lt::matrix_layout first, second, out;
         lt::plan plan;
+        std::string refused; ///< "" with a plan
     };
     struct planned_convolution {
         cudnn::descriptor graph;
         cudnn::plan plan;
     };
-    using product_key = std::tuple<training::product, bool, std::array<std::uint32_t, 3>>;
+    using product_key = std::tuple<training::product, bool, std::array<std::uint32_t, 3>, cublasLtEpilogue_t>;
     using convolution_key = std::pair<workload::conv::pass, training::convolution_shape>;
     using pack_key = std::tuple<convolution_key, const void*, const void*, const void*>;
 
@@ -210,6 +222,10 @@ private:
         return "m" + std::to_string(p.m) + 'n' + std::to_string(p.n) + 'k' + std::to_string(p.k) +
                (p.batch != 1 ? 'b' + std::to_string(p.batch) : "") + (p.a_column == 1 ? ".n" : ".t") +
                (p.b_column == 1 ? "n" : "t") + (p.add ? ".add" : "");
+    }
+
+    [[nodiscard]] static const char* last_name(cublasLtEpilogue_t last) noexcept {
+        return last == CUBLASLT_EPILOGUE_GELU_AUX ? ".gelu" : last == CUBLASLT_EPILOGUE_DGELU ? ".gelu_backward" : "";
     }
 
     template <class T>
@@ -238,9 +254,35 @@ private:
     }
 
     template <class C>
-    [[nodiscard]] const planned_product& planned(const training::product& p,
-                                                 const std::array<std::uint32_t, 3>& alignment) {
-        const product_key key{p, !std::is_same_v<C, Value>, alignment};
+    void launch(const planned_product& with, const training::product& p, const Value* a, const Value* b, const C* c,
+                C* out) {
+        const float alpha = 1;
+        const float beta = p.add ? 1.0f : 0.0f;
+        const cublasStatus_t status =
+            cublasLtMatmul(lt_->library.get(), with.product.get(), &alpha, b, with.first.get(), a, with.second.get(),
+                           &beta, p.add ? c : out, with.out.get(), out, with.out.get(), &with.plan.algorithm,
+                           lt_->workspace.data(), with.plan.workspace_bytes, stream());
+        if (status != CUBLAS_STATUS_SUCCESS) check(status, "cublasLtMatmul", name(p));
+    }
+
+    bool multiply_last(const training::product& p, const Value* a, const Value* b, Value* kept, Value* out,
+                       cublasLtEpilogue_t last) {
+        constexpr auto size = static_cast<std::int64_t>(sizeof(Value));
+        // cublasLt wants rows of `kept` at 16-byte boundaries.
+        if (size != 2 || p.c_row % 8 != 0 || alignment_of(kept, 0) < 16) return false;
+        const std::array<std::uint32_t, 3> alignment{alignment_of(a, p.a_batch * size),
+                                                     alignment_of(b, p.b_batch * size), alignment_of(out, 0)};
+        planned_product& with = planned<Value>(p, alignment, last, kept);
+        if (!with.refused.empty()) return false;
+        lt::set(with.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(kept)); // another layer's
+        launch<Value>(with, p, a, b, nullptr, out);
+        return true;
+    }
+
+    template <class C>
+    [[nodiscard]] planned_product& planned(const training::product& p, const std::array<std::uint32_t, 3>& alignment,
+                                           cublasLtEpilogue_t last = CUBLASLT_EPILOGUE_DEFAULT, void* kept = nullptr) {
+        const product_key key{p, !std::is_same_v<C, Value>, alignment, last};
         const auto found = products_.find(key);
         if (found != products_.end()) return found->second;
         const lt_product columns = as_columns(p);
@@ -249,6 +291,11 @@ private:
         check(cublasLtMatmulDescCreate(made.product.out(), compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
         lt::set(made.product, CUBLASLT_MATMUL_DESC_TRANSA, columns.first);
         lt::set(made.product, CUBLASLT_MATMUL_DESC_TRANSB, columns.second);
+        if (last != CUBLASLT_EPILOGUE_DEFAULT) {
+            lt::set(made.product, CUBLASLT_MATMUL_DESC_EPILOGUE, last);
+            lt::set(made.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, columns.out_step);
+            lt::set(made.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, kept);
+        }
         made.first = layout(type_of<Value>(), columns.first_shape, p.batch, p.b_batch);
         made.second = layout(type_of<Value>(), columns.second_shape, p.batch, p.a_batch);
         made.out = layout(type_of<C>(), {p.n, p.m, columns.out_step}, p.batch, p.c_batch);
@@ -261,13 +308,13 @@ private:
         lt::set(wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment[2]);
         cublasLtMatmulHeuristicResult_t answer{};
         int answered = 0;
-        check(cublasLtMatmulAlgoGetHeuristic(lt_->library.get(), made.product.get(), made.first.get(),
-                                             made.second.get(), made.out.get(), made.out.get(), wish.get(), 1, &answer,
-                                             &answered),
-              "cublasLtMatmulAlgoGetHeuristic", name(p));
-        if (answered == 0 || answer.state != CUBLAS_STATUS_SUCCESS) {
-            throw unsupported_error("cublasLt " + std::to_string(cublasLtGetVersion()) +
-                                    " offers no algorithm for the product " + name(p) + " of a training step");
+        const cublasStatus_t status =
+            cublasLtMatmulAlgoGetHeuristic(lt_->library.get(), made.product.get(), made.first.get(), made.second.get(),
+                                           made.out.get(), made.out.get(), wish.get(), 1, &answer, &answered);
+        if (last == CUBLASLT_EPILOGUE_DEFAULT) check(status, "cublasLtMatmulAlgoGetHeuristic", name(p));
+        if (status != CUBLAS_STATUS_SUCCESS || answered == 0 || answer.state != CUBLAS_STATUS_SUCCESS) {
+            made.refused = "cublasLt " + std::to_string(cublasLtGetVersion()) +
+                           " offers no algorithm for the product " + name(p) + last_name(last) + " of a training step";
         }
         made.plan.algorithm = answer.algo;
         made.plan.workspace_bytes = answer.workspaceSize;

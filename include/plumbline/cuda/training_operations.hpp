@@ -123,9 +123,23 @@ public:
                                     width, residual, add, partial(width));
     }
 
-    void gelu(const Value* x, Value* y, std::int64_t count) { kernels::gelu(stream(), x, y, count); }
-    void gelu_backward(Value* gradient, const Value* x, std::int64_t count) {
-        kernels::gelu_backward(stream(), gradient, x, count);
+    void linear_gelu(const Value* x, const Value* w, Value* raised, Value* y, std::int64_t rows, std::int64_t in,
+                     std::int64_t out) {
+        const training::product p{rows, out, in, in, 1, 1, in, out, false};
+        if constexpr (requires(Device & on) { on.multiply_gelu(p, x, w, raised, y); }) {
+            if (gelu_in_products_ && device_.multiply_gelu(p, x, w, raised, y)) return;
+        }
+        device_.multiply(p, x, w, none<Value>(), raised);
+        kernels::gelu(stream(), raised, y, rows * out);
+    }
+    void linear_backward_input_gelu(const Value* d_y, const Value* w, const Value* raised, Value* d_raised,
+                                    std::int64_t rows, std::int64_t in, std::int64_t out) {
+        const training::product p{rows, in, out, out, 1, in, 1, in, false};
+        if constexpr (requires(Device & on) { on.multiply_gelu_backward(p, d_y, w, raised, d_raised); }) {
+            if (gelu_in_products_ && device_.multiply_gelu_backward(p, d_y, w, raised, d_raised)) return;
+        }
+        device_.multiply(p, d_y, w, none<Value>(), d_raised);
+        kernels::gelu_backward(stream(), d_raised, raised, rows * in);
     }
 
     void attention(const Value* projected, Value* y, float* log_sums, const attention_shape& s) {
@@ -284,6 +298,9 @@ public:
     /// Leaves out whatever comes before `first`; for tests and comparisons.
     void compute_attention_by(attention_by first) noexcept { first_ = first; }
 
+    /// Whether GELU may be what a product does last, where the device offers that; for tests and comparisons.
+    void compute_gelu_in_products(bool wanted) noexcept { gelu_in_products_ = wanted; }
+
 private:
     static constexpr bool is_narrow = sizeof(Value) == 2;
     /// Whether the device has operators of its own for attention.
@@ -346,6 +363,7 @@ private:
     workspace<float> partial_, losses_, row_products_;
     buffer<float> scores_, d_weights_;
     buffer<Value> weights_, d_scores_;
+    bool gelu_in_products_ = true;
     attention_by first_ = attention_by::cudnn;
     std::optional<attention_by> forward_by_, backward_by_; ///< last
 };

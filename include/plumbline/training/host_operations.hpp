@@ -24,8 +24,8 @@ namespace training {
 /// the reference that every other implementation is held to; with bfloat16 or float16 it rounds where such a leg
 /// rounds, whatever the processor has.
 ///
-/// This is also the list of what a backend must offer to run the models: the public members but exact_loss()
-/// and products(). Activations are rows x width, images N x H x W x C, all without gaps. Nothing may be asked of the
+/// This is also the list of what a backend must offer to run the models: the public members but gelu(),
+/// gelu_backward(), exact_loss() and products(). Activations are rows x width, images N x H x W x C, all without gaps. Nothing may be asked of the
 /// host in between: scalars of a step are in step_control.
 template <class Value, class Products = plain_products>
 class host_operations : public host_images<Value, Products> {
@@ -110,6 +110,19 @@ public:
             const real slope = real(0.5) * (1 + t) + real(0.5) * v * (1 - t * t) * inner;
             gradient[i] = static_cast<value>(static_cast<real>(gradient[i]) * slope);
         }
+    }
+
+    /// raised = x w^T and y = gelu(raised); w is out x in.
+    void linear_gelu(const value* x, const value* w, value* raised, value* y, std::int64_t rows, std::int64_t in,
+                     std::int64_t out) {
+        base::linear(x, w, raised, rows, in, out, nullptr);
+        gelu(raised, y, rows * out);
+    }
+    /// d_raised = (d_y w) x the slope of gelu at raised, which has `in` columns.
+    void linear_backward_input_gelu(const value* d_y, const value* w, const value* raised, value* d_raised,
+                                    std::int64_t rows, std::int64_t in, std::int64_t out) {
+        base::linear_backward_input(d_y, w, d_raised, rows, in, out);
+        gelu_backward(d_raised, raised, rows * in);
     }
 
     /// Causal attention: of projected rows (query, key, value; each heads x head width) y = softmax(q k^T / sqrt(head

@@ -164,8 +164,8 @@ private:
         on_->linear(at.attended.data(), weights_.weight(at.out), at.middle.data(), rows(), s_.width, s_.width,
                     at.x.data());
         norm_forward(at.second, at.middle.data(), at.normed2.data(), at.second_statistics);
-        on_->linear(at.normed2.data(), weights_.weight(at.up), at.raised.data(), rows(), s_.width, s_.hidden, nullptr);
-        on_->gelu(at.raised.data(), at.activated.data(), rows() * s_.hidden);
+        on_->linear_gelu(at.normed2.data(), weights_.weight(at.up), at.raised.data(), at.activated.data(), rows(),
+                         s_.width, s_.hidden);
         on_->linear(at.activated.data(), weights_.weight(at.down), next, rows(), s_.hidden, s_.width, at.middle.data());
     }
 
@@ -180,8 +180,10 @@ private:
 
     /// d_x_ holds the gradient of the layer's output before, of its input afterwards.
     void backward_layer(layer& at) {
-        product_backward(d_x_.data(), at.activated.data(), at.down, d_hidden_.data(), s_.hidden, s_.width);
-        on_->gelu_backward(d_hidden_.data(), at.raised.data(), rows() * s_.hidden);
+        on_->linear_backward_weight(d_x_.data(), at.activated.data(), weights_.gradient(at.down), rows(), s_.hidden,
+                                    s_.width, add_);
+        on_->linear_backward_input_gelu(d_x_.data(), weights_.weight(at.down), at.raised.data(), d_hidden_.data(),
+                                        rows(), s_.hidden, s_.width);
         product_backward(d_hidden_.data(), at.normed2.data(), at.up, d_normed_.data(), s_.width, s_.hidden);
         norm_backward(at.second, at.middle.data(), at.second_statistics, true);
         product_backward(d_x_.data(), at.attended.data(), at.out, d_normed_.data(), s_.width, s_.width);

@@ -34,29 +34,6 @@ std::string text(const result::evidence& ran, const std::string& name) {
     return said;
 }
 
-/// The shortest of several turns of `body`, each of several launches; microseconds a launch.
-template <class Body>
-double shortest_us(Body body) {
-    constexpr int turns = 7, launches = 10;
-    const auto on = device().stream();
-    cudaEvent_t begin = nullptr, end = nullptr;
-    REQUIRE(cudaEventCreate(&begin) == cudaSuccess);
-    REQUIRE(cudaEventCreate(&end) == cudaSuccess);
-    double best = 1e9;
-    for (int turn = 0; turn < turns; ++turn) {
-        REQUIRE(cudaEventRecord(begin, on) == cudaSuccess);
-        for (int i = 0; i < launches; ++i) body();
-        REQUIRE(cudaEventRecord(end, on) == cudaSuccess);
-        REQUIRE(cudaEventSynchronize(end) == cudaSuccess);
-        float elapsed_ms = 0;
-        REQUIRE(cudaEventElapsedTime(&elapsed_ms, begin, end) == cudaSuccess);
-        best = std::min(best, static_cast<double>(elapsed_ms) * 1000 / launches);
-    }
-    cudaEventDestroy(begin);
-    cudaEventDestroy(end);
-    return best;
-}
-
 /// Fills y, log_sums and d_projected of a trial; outputs hold NaN before.
 template <class Value>
 outcome compute(trial<Value>& of, attention_by first, bool timed) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Training steps on the GPU: each leg held to float64, planted mistakes found, graph and stream alike.
 #include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,90 @@ TEST_CASE("a graph of the step trains as its stream does") {
     CHECK(b.scaler.taken == 5);
     // Gradients of the embedding are added up in any order, so not bit for bit.
     CHECK(std::abs(a.loss / b.loss - 1) < 1e-3);
+}
+
+namespace {
+
+/// relative difference, norm over norm.
+template <class A, class B>
+double off(const std::vector<A>& found, const std::vector<B>& expected) {
+    double error = 0, norm = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double e = static_cast<double>(expected[i]);
+        error += std::pow(static_cast<double>(found[i]) - e, 2);
+        norm += e * e;
+    }
+    return std::sqrt(error / norm);
+}
+
+/// What linear_gelu and its gradient make of random input, and how long they take.
+struct gelu_run {
+    std::vector<bfloat16> x, w, d_y, raised, y, d_raised;
+    double forward_us = 0, backward_us = 0;
+
+    gelu_run(std::int64_t rows, std::int64_t in, std::int64_t out, bool in_products) {
+        const auto draw = [](std::int64_t count, std::uint64_t seed) {
+            std::vector<bfloat16> made;
+            for (std::int64_t i = 0; i < count; ++i) {
+                made.emplace_back(workload::random::normal(seed, static_cast<std::uint64_t>(i)));
+            }
+            return made;
+        };
+        x = draw(rows * in, 1);
+        w = draw(out * in, 2);
+        for (bfloat16& each : w) each = bfloat16(each / std::sqrt(static_cast<float>(in)));
+        d_y = draw(rows * in, 3);
+        operations<bfloat16> ops(device(), parse("training_step/transformer/bf16"));
+        ops.compute_gelu_in_products(in_products);
+        const auto nothing = std::vector<bfloat16>(static_cast<std::size_t>(rows * out), bfloat16(NAN));
+        const auto on_x = ops.upload(x), on_w = ops.upload(w), on_d_y = ops.upload(d_y), kept = ops.upload(nothing),
+                   made = ops.upload(nothing), gradient = ops.upload(nothing);
+        // The weights of the product after GELU have its inputs as columns: those of the one before, read so.
+        const auto forward = [&] {
+            ops.linear_gelu(on_x.data(), on_w.data(), kept.data(), made.data(), rows, in, out);
+        };
+        const auto backward = [&] {
+            ops.linear_backward_input_gelu(on_d_y.data(), on_w.data(), kept.data(), gradient.data(), rows, out, in);
+        };
+        forward();
+        backward();
+        raised = ops.download(kept.data(), nothing.size());
+        y = ops.download(made.data(), nothing.size());
+        d_raised = ops.download(gradient.data(), nothing.size());
+        forward_us = shortest_us(forward);
+        backward_us = shortest_us(backward);
+        for (const auto& [part, value] : ops.evidence().parts) {
+            if (part.find("gelu") != std::string::npos) {
+                std::printf("    %s: %s\n", part.c_str(), to_string(value).c_str());
+            }
+        }
+        std::printf("  GELU %s, %lldx%lldx%lld: forward %.1f us, backward %.1f us\n",
+                    in_products ? "in products" : "after products", static_cast<long long>(rows),
+                    static_cast<long long>(in), static_cast<long long>(out), forward_us, backward_us);
+    }
+};
+
+} // namespace
+
+TEST_CASE("products: GELU as what a product does last holds to float64, and how long it takes at full size") {
+    const std::int64_t rows = 96, in = 64, out = 136;
+    host_operations<double> exact;
+    const auto wide = [](const std::vector<bfloat16>& from) { return std::vector<double>(from.begin(), from.end()); };
+    for (bool in_products : {true, false}) {
+        CAPTURE(in_products);
+        const gelu_run found(rows, in, out, in_products);
+        const auto x = wide(found.x), w = wide(found.w), d_y = wide(found.d_y);
+        std::vector<double> raised(found.raised.size()), y(raised.size()), d_raised(raised.size());
+        exact.linear_gelu(x.data(), w.data(), raised.data(), y.data(), rows, in, out);
+        exact.linear_backward_input_gelu(d_y.data(), w.data(), raised.data(), d_raised.data(), rows, out, in);
+        CHECK(off(found.raised, raised) < 4e-3);
+        CHECK(off(found.y, y) < 6e-3);
+        CHECK(off(found.d_raised, d_raised) < 8e-3);
+    }
+    if (small_tests()) return;
+    const gelu_run joined(8192, 1024, 4096, true), apart(8192, 1024, 4096, false);
+    CHECK(off(joined.y, apart.y) < 6e-3);
+    CHECK(off(joined.d_raised, apart.d_raised) < 8e-3);
 }
 
 TEST_CASE("through the engine: verified, with plans, launches, losses and memory") {
