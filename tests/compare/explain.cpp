@@ -233,13 +233,14 @@ TEST_CASE("a library that lies elsewhere and is the same build did nothing") {
     CHECK(p.explained().causes.empty());
 }
 
-TEST_CASE("a change too small for the slowdown is no more than associated, one too large for it is refuted") {
+TEST_CASE("a change too small or too large for the slowdown is not blamed") {
     pair p;
     p.gpu_suite();
     SUBCASE("ten watts do not take six percent of the clock") {
         for (const char* id : {"probe/canary_mma", "gemm/*", "conv/*"}) p.slow(id, 1.06, 1.06);
         p.change("gpu.power_limit_w", 700.0, 690.0);
-        CHECK(named(p.explained(), "GPU power limit").how_sure == strength::associated);
+        CHECK(build::names(p.explained()) == "lower SM clock consistent");
+        CHECK(named(p.explained(), "GPU power limit").set_aside == "the slowdown is larger than such a change makes");
         p.change("gpu.power_limit_w", 700.0, 600.0);
         CHECK(named(p.explained(), "GPU power limit").how_sure == strength::consistent);
     }
@@ -252,6 +253,22 @@ TEST_CASE("a change too small for the slowdown is no more than associated, one t
     SUBCASE("half the lanes are half the rate") {
         p.state("pcie.width", 16, 8).slow("probe/h2d_*", 1.9).slow("probe/d2h_*", 1.9);
         CHECK(build::names(p.explained()) == "PCIe link consistent");
+    }
+}
+
+TEST_CASE("the CPU's own canary speaks of its clock and of other work") {
+    pair p("cpu");
+    p.add("gemm/fp32/tn/m512n512k512", 100).add("probe/canary_fma", 10).add("probe/canary_copy", 10);
+    p.part("probe/canary_*", "code_hash", "c0de"s).slow("gemm/*", 1.5);
+    SUBCASE("a governor would have slowed it") {
+        p.change("cpu.governor", "performance"s, "powersave"s, 4);
+        CHECK(p.explained().causes.empty());
+        p.slow("probe/*", 1.5);
+        CHECK(build::names(p.explained()) == "CPU frequency associated");
+    }
+    SUBCASE("so would other work, and then it is not the machine") {
+        p.state("load.pressure_cpu", 0.0, 60.0).slow("probe/*", 1.5);
+        CHECK(build::names(p.explained()) == "other work on these processors consistent");
     }
 }
 

@@ -159,6 +159,7 @@ struct weighed {
     const bool on_cpu = symptoms.front().base->backend == "cpu";
     const std::optional<double> size = known.in_proportion ? size_of(who.changes) : std::nullopt;
     const double most = std::min(known.most > 0 ? std::log(known.most) : HUGE_VAL, size.value_or(HUGE_VAL));
+    bool plausible = false;
     for (const symptom& s : symptoms) {
         if (!touches(known, s.of->id, on_cpu) || (s.choice_alone && slows_any_choice(known))) continue;
         account claim{&s, claimable(s, known)};
@@ -168,9 +169,11 @@ struct weighed {
         const bool fits = claim.share <= most * 1.5;
         const int best = best_sign(s, known, machine, made.seen);
         if (fits) claim.telling = best;
+        plausible = plausible || fits;
         made.explained += failure ? std::log(2.0) : fits ? claim.share : claim.share / 4;
         made.accounts.push_back(claim);
     }
+    if (!plausible) made.refuted = "the slowdown is larger than such a change makes";
     std::size_t touched = 0, moved = 0;
     for (const finding& f : from.findings) {
         if (!f.effect || !touches(known, f.id, on_cpu)) continue;

@@ -705,22 +705,27 @@ inline const list& own() {
          .remedy = "host-bound results of two processors are not compared; make a baseline for this one",
          .experiment = "run on the old processor",
          .sources = {"google/gvisor#14526", "conda/conda#2476"}});
-    add({.component = "other work on these processors",
-         .attributes = {"load.pressure_cpu", "load.one_minute"},
-         .way = turn::up,
-         .at_least = 2,
-         .at_least_share = 0.5,
-         .touches = {"dataloader/*", "probe/host_*", "probe/launch*"},
-         .touches_on_cpu = all_cpu_work,
-         .shows = {m::cpu_contention},
-         .canary = canary_view::slowed,
-         .most = 20,
-         .weight = 0.5,
-         .symptom = true,
-         .effect = "other processes take processor time",
-         .remedy = "look at top; measure when the machine is quiet",
-         .experiment = "stop the other work and run bench --compare again",
-         .sources = {}});
+    knowledge work{.component = "other work on these processors",
+                   .attributes = {"load.pressure_cpu", "load.one_minute"},
+                   .way = turn::up,
+                   .at_least = 2,
+                   .at_least_share = 0.5,
+                   .backend = "cuda",
+                   .touches = {"dataloader/*", "probe/host_*", "probe/launch*"},
+                   .shows = {m::cpu_contention},
+                   .canary = canary_view::slowed,
+                   .most = 20,
+                   .weight = 0.5,
+                   .symptom = true,
+                   .effect = "other processes take processor time",
+                   .remedy = "look at top; measure when the machine is quiet",
+                   .experiment = "stop the other work and run bench --compare again",
+                   .sources = {}};
+    add(work);
+    work.backend = "cpu";
+    work.touches_on_cpu = all_cpu_work;
+    work.shows.push_back(m::canary_slower); // the canary runs on these processors too
+    add(work);
     add({.component = "host memory",
          .attributes = {"load.pressure_memory", "memory.swap_used_bytes", "cgroup.memory_limit_bytes",
                         "cgroup.memory_high_bytes", "memory.available_bytes"},
@@ -791,6 +796,7 @@ inline const list& own() {
                         "cpu.scaling_min_khz", "cpu.scaling_driver"},
          .touches = {"dataloader/*", "probe/host_*", "probe/launch*"},
          .touches_on_cpu = all_cpu_work,
+         .always = {"probe/canary_fma*"}, // it touches that of the CPU alone
          .shows = {m::canary_slower},
          .canary = canary_view::either,
          .most = 4,
