@@ -155,7 +155,8 @@ backward_result run_backward(Memory& memory, const norm_case& in, const kernels:
     const std::size_t gradient_bytes = hidden * workload::input_bytes(gradients);
     void* const dgamma = memory.place(bytes(gradient_bytes, 0xff));
     void* const dbeta = in.rms ? nullptr : memory.place(bytes(gradient_bytes, 0xff));
-    void* const partial = memory.place(bytes(kernels::partial_elements(plan, in.hidden) * 4, 0xff));
+    void* const partial =
+        memory.place(bytes(kernels::partial_elements(plan, in.hidden, workload::input_bytes(in.type)) * 4, 0xff));
     kernels::norm_backward(memory.stream(), arguments(in), plan, x, dy, gamma, static_cast<const float*>(mean),
                            static_cast<const float*>(inverse), dx, cuda::input_storage(gradients), dgamma, dbeta,
                            static_cast<float*>(partial));

@@ -24,7 +24,7 @@ void check(const norm_plan& plan, std::int64_t rows, std::int64_t hidden, std::s
     // 227 KiB is the most that an H200 gives a block, less 2 KiB of static memory.
     CHECK(stage_bytes(plan, tensors) <= 225u << 10);
     CHECK(plan.stages >= 1);
-    CHECK(plan.stages <= 8);
+    CHECK(plan.stages <= most_norm_stages);
 }
 
 } // namespace
@@ -55,24 +55,41 @@ TEST_CASE("units of a row count both ends, at the worst offset that occurs") {
 }
 
 TEST_CASE("the plans of the standard suite fill the device, and few rows get few blocks") {
-    CHECK(plan_forward(16384, 4096, 2, 132) == norm_plan{128, 4, 3, 660});
-    CHECK(plan_backward(16384, 4096, 2, 132) == norm_plan{256, 2, 3, 396});
-    CHECK(plan_forward(65536, 768, 2, 132) == norm_plan{32, 4, 3, 660});
-    CHECK(plan_backward(65536, 768, 2, 132).threads == 32);
+    CHECK(plan_forward(16384, 4096, 2, 132) == norm_plan{128, 4, 1, 660});
+    CHECK(plan_backward(16384, 4096, 2, 132) == norm_plan{256, 2, 2, 396});
+    CHECK(plan_forward(65536, 768, 2, 132) == norm_plan{32, 3, 2, 792});
+    CHECK(plan_backward(65536, 768, 2, 132) == norm_plan{32, 3, 2, 528});
     CHECK(plan_forward(8192, 4095, 2, 132).blocks % 8 == 0);
     CHECK(plan_forward(1, 4096, 2, 132).blocks == 1);
     CHECK(plan_forward(5, 768, 2, 132).blocks == 2); // four rows a block
     CHECK(plan_forward(4, 65536, 4, 132).threads == 0);
     CHECK(plan_forward(4, 65536, 2, 132).threads == 1024);
     CHECK(plan_backward(4, 65536, 2, 132).threads == 0);
-    CHECK(partial_elements({256, 2, 3, 10}, 4096) == 10u * 2 * 4096);
+}
+
+TEST_CASE("the workspace has a place for each column of each block, and no two kernels have the same shape") {
+    CHECK(partial_elements({256, 2, 3, 10}, 4096, 2) == 10u * 2 * 4096);
+    CHECK(partial_elements({512, 2, 3, 10}, 4096, 4) == 10u * 2 * 4096);
+    CHECK(partial_elements({256, 3, 3, 8}, 4095, 2) == 8u * 2 * 513 * 8); // whole units
+    CHECK(partial_elements({32, 4, 3, 10}, 767, 2) == 10u * 2 * 768);     // columns in order, whole float4
+    CHECK(partial_elements(long_rows_plan(10, 1), 65535, 2) == 2u * 2 * 65536);
+    const auto differ = [](const auto& shapes) {
+        for (std::size_t i = 0; i < shapes.size(); ++i) {
+            for (std::size_t j = 0; j < i; ++j) {
+                CHECK((shapes[i].threads != shapes[j].threads || shapes[i].units != shapes[j].units));
+            }
+        }
+    };
+    differ(forward_shapes);
+    differ(backward_shapes<2>);
+    differ(backward_shapes<4>);
 }
 
 TEST_CASE("less shared memory means fewer stages, and too little the kernel for long rows") {
     const norm_plan wide = plan_backward(4096, 16384, 2, 132);
-    CHECK(wide == norm_plan{512, 4, 3, 132});
+    CHECK(wide == norm_plan{512, 4, 2, 132});
     CHECK(fitted(wide, 2, 227u << 10, 4096, 132) == wide);
-    CHECK(fitted(wide, 2, 163u << 10, 4096, 132) == norm_plan{512, 4, 2, 132});
+    CHECK(fitted({512, 4, 3, 132}, 2, 163u << 10, 4096, 132) == wide);
     CHECK(fitted(wide, 2, 99u << 10, 4096, 132) == norm_plan{512, 4, 1, 132});
     CHECK(fitted(wide, 2, 64u << 10, 4096, 132) == long_rows_plan(4096, 132));
 }
@@ -83,5 +100,6 @@ TEST_CASE("a plan that does not keep the offset of its rows, or does not hold th
     CHECK(suits({32, 1, 1, 1}, 4, 9, 2)); // one row for each group
     CHECK_FALSE(suits({32, 1, 1, 1}, 4, 257, 2));
     CHECK_FALSE(suits({32, 1, 0, 1}, 4, 8, 2));
+    CHECK_FALSE(suits({32, 1, most_norm_stages + 1, 1}, 4, 8, 2));
     CHECK_FALSE(suits({32, 1, 1, 0}, 4, 8, 2));
 }

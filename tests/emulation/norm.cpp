@@ -135,7 +135,7 @@ TEST_CASE("norms: mean 1000, tiny, huge and constant rows, and one large element
 }
 
 TEST_CASE("norms: two backward passes give the same bits, whatever the order of threads and blocks") {
-    for (std::int64_t hidden : {255, 1031}) {
+    for (std::int64_t hidden : {255, 1031, 1280}) {
         const norm_case in = make_case(dtype::bf16, false, 20, hidden);
         const kernels::norm_plan plan = kernels::plan_backward(20, hidden, 2, 1);
         bytes first;
@@ -153,7 +153,7 @@ TEST_CASE("norms: any number of stages gives the same bits") {
     emulation::use(emulation::schedules()[1]);
     const norm_case in = make_case(dtype::fp16, false, 9, 1500);
     bytes first;
-    for (unsigned stages = 1; stages <= 8; ++stages) {
+    for (unsigned stages = 1; stages <= kernels::most_norm_stages; ++stages) {
         kernels::norm_plan plan = kernels::plan_forward(9, 1500, 2, 1);
         plan.stages = stages;
         host_memory memory;
@@ -167,8 +167,8 @@ TEST_CASE("norms: what the kernels cannot do is refused") {
     host_memory memory;
     norm_case in = make_case(dtype::fp32, false, 2, 8);
     kernels::norm_plan plan = kernels::plan_forward(2, 8, 4, 1);
-    plan.units = 3;
-    CHECK_THROWS_WITH_AS(run_forward(memory, in, plan), doctest::Contains("no kernel has 32 threads a row and 3 units"),
+    plan.units = 5;
+    CHECK_THROWS_WITH_AS(run_forward(memory, in, plan), doctest::Contains("no kernel has 32 threads a row and 5 units"),
                          error);
     plan = kernels::plan_forward(2, 8, 4, 1);
     plan.stages = 9;
@@ -184,6 +184,13 @@ TEST_CASE("norms: what the kernels cannot do is refused") {
     CHECK_THROWS_WITH_AS(start(data + 1), doctest::Contains("16-byte boundary"), error);
     how.hidden = 65537;
     CHECK_THROWS_WITH_AS(start(data), doctest::Contains("1 to 65536"), error);
+    how = arguments(in);
+    how.rows = (std::int64_t{1} << 30) + 1;
+    CHECK_THROWS_WITH_AS(start(data), doctest::Contains("1 to 2^30 rows"), error);
+    how = arguments(in);
+    CHECK_THROWS_WITH_AS(kernels::norm_backward(nullptr, how, kernels::plan_backward(2, 8, 4, 1), data, data, data,
+                                                data, data, data, how.type, data, data, data + 1),
+                         doctest::Contains("the workspace does not begin"), error);
     how = arguments(in);
     how.type = kernels::storage::int8;
     CHECK_THROWS_AS(start(data), error);

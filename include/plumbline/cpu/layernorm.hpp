@@ -61,22 +61,26 @@ public:
         require_written(name(), out, p_.type);
         const std::vector<double> scale = vector_values(set.gamma);
         const std::vector<double> shift = vector_values(set.beta);
-        std::vector<double> found, expected;
+        std::vector<double> found, expected, terms;
         std::vector<std::int64_t> places;
         for (std::int64_t row : reference::check_rows(p_)) {
             const auto x = reference::input(p_.type, reference::seed_x, row * p_.hidden, p_.hidden);
-            const auto one =
-                p_.backward()
-                    ? reference::backward_row(
-                          x, reference::input(p_.type, reference::seed_dy, row * p_.hidden, p_.hidden), scale, false)
-                    : reference::forward_row(x, scale, shift, false);
+            std::vector<double> one;
+            if (p_.backward()) {
+                const auto dy = reference::input(p_.type, reference::seed_dy, row * p_.hidden, p_.hidden);
+                one = reference::backward_row(x, dy, scale, false);
+                const std::vector<double> sizes = reference::backward_terms(x, dy, scale, false);
+                terms.insert(terms.end(), sizes.begin(), sizes.end());
+            } else {
+                one = reference::forward_row(x, scale, shift, false);
+            }
             expected.insert(expected.end(), one.begin(), one.end());
             for (std::int64_t i = 0; i < p_.hidden; ++i) {
                 places.push_back(row * p_.hidden + i);
                 found.push_back(out[static_cast<std::size_t>(places.back())]);
             }
         }
-        reference::require_rows(name(), p_, found, expected, places);
+        reference::require_rows(name(), p_, found, expected, places, terms);
         if (p_.backward())
             verify_columns();
         else

@@ -97,8 +97,8 @@ void norm_forward(cudaStream_t on, const norm& how, const norm_plan& plan, const
                   const void* beta, void* y, float* mean, float* inverse);
 
 /// dx, dgamma and dbeta from what the forward pass was given and left. The same bits in every run with the same plan.
-/// dgamma and dbeta are stored as `gradients`: the type of x, or fp32. `partial` holds partial_elements(plan, hidden)
-/// fp32 elements of workspace.
+/// dgamma and dbeta are stored as `gradients`: the type of x, or fp32. `partial` holds partial_elements fp32 elements
+/// of workspace, from a 16-byte boundary on.
 void norm_backward(cudaStream_t on, const norm& how, const norm_plan& plan, const void* x, const void* dy,
                    const void* gamma, const float* mean, const float* inverse, void* dx, storage gradients,
                    void* dgamma, void* dbeta, float* partial);

@@ -18,6 +18,13 @@ __device__ inline unsigned char* dynamic_shared() {
     return plumbline_dynamic_shared;
 }
 
+/// Stores 16 bytes at a 16-byte boundary of global memory, in one piece: an assignment can become four stores.
+__device__ inline void store_vector(void* global, uint4 value) {
+    asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(global)), "r"(value.x),
+                 "r"(value.y), "r"(value.z), "r"(value.w)
+                 : "memory");
+}
+
 /// Starts copying `bytes`, at most 16, to 16 bytes of shared memory; the rest of those becomes zeros. Both addresses
 /// are multiples of 16. Before compute capability 8.0 the copy is made at once.
 __device__ inline void copy_async(void* shared, const void* global, unsigned bytes) {

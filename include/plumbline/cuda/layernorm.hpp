@@ -144,14 +144,16 @@ private:
         const std::vector<double> scale = layernorm::input(vector_type_, layernorm::seed_gamma, 0, p_.hidden);
         const std::vector<double> shift = layernorm::input(vector_type_, layernorm::seed_beta, 0, p_.hidden);
         std::vector<std::int64_t> places;
-        std::vector<double> expected;
+        std::vector<double> expected, terms;
         std::vector<layernorm::statistics> statistics;
         for (std::int64_t row : rows) {
             const std::vector<double> from = layernorm::input(p_.type, layernorm::seed_x, row * p_.hidden, p_.hidden);
             std::vector<double> one;
             if (p_.backward()) {
-                one = layernorm::backward_row(
-                    from, layernorm::input(p_.type, layernorm::seed_dy, row * p_.hidden, p_.hidden), scale, p_.rms());
+                const auto dy = layernorm::input(p_.type, layernorm::seed_dy, row * p_.hidden, p_.hidden);
+                one = layernorm::backward_row(from, dy, scale, p_.rms());
+                const std::vector<double> sizes = layernorm::backward_terms(from, dy, scale, p_.rms());
+                terms.insert(terms.end(), sizes.begin(), sizes.end());
             } else {
                 one = layernorm::forward_row(from, scale, shift, p_.rms());
             }
@@ -159,7 +161,8 @@ private:
             for (std::int64_t i = 0; i < p_.hidden; ++i) places.push_back(row * p_.hidden + i);
             statistics.push_back(layernorm::statistics_of(from, p_.rms()));
         }
-        layernorm::require_rows(name(), p_, gather(on, out(slot), input_storage(p_.type), places), expected, places);
+        layernorm::require_rows(name(), p_, gather(on, out(slot), input_storage(p_.type), places), expected, places,
+                                terms);
         // Wrong statistics in, wrong gradients out: they are looked at for both passes.
         std::vector<double> found = gather(on, inverse(slot), kernels::storage::fp32, rows);
         if (!p_.rms()) {
@@ -228,13 +231,16 @@ public:
     native_norm(backend& on, const params& p, std::size_t slots)
         : how_{input_storage(p.type), p.rms(), p.rows, p.hidden, static_cast<float>(workload::layernorm::epsilon)},
           plan_(default_plan(on, p)), data_(on, p, slots),
-          partial_(p.backward() ? kernels::partial_elements(plan_, p.hidden) * sizeof(float) : 0) {}
+          partial_(p.backward()
+                       ? kernels::partial_elements(plan_, p.hidden, workload::input_bytes(p.type)) * sizeof(float)
+                       : 0) {}
 
     /// Another way to divide the same work; for trying out which is best. Throws error where no kernel has it.
     void use(const kernels::norm_plan& plan) {
         plan_ = plan;
         if (data_.of().backward()) {
-            partial_ = device_memory(kernels::partial_elements(plan_, how_.hidden) * sizeof(float));
+            partial_ = device_memory(
+                kernels::partial_elements(plan_, how_.hidden, workload::input_bytes(data_.of().type)) * sizeof(float));
         }
     }
 
@@ -276,7 +282,7 @@ public:
 
 private:
     /// Of the kernels: raised when they change, so that a comparison does not take that for the machine.
-    static constexpr int revision = 1;
+    static constexpr int revision = 2;
 
     [[nodiscard]] static kernels::norm_plan default_plan(const backend& on, const params& p) {
         const std::size_t element = workload::input_bytes(p.type);

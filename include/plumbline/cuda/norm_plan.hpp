@@ -21,10 +21,13 @@ PLUMBLINE_NAMESPACE_BEGIN
 /// offset of their rows within a unit the same, so that a thread owns the same columns in every row.
 namespace cuda::kernels {
 
+/// Most rows that are on their way into shared memory at a time.
+inline constexpr unsigned most_norm_stages = 4;
+
 struct norm_plan {
     unsigned threads = 0; ///< of a group; 0: rows too long for registers, the kernel that reads a row several times
     unsigned units = 0;   ///< of 16 bytes, for each thread
-    unsigned stages = 0;  ///< rows that are on their way into shared memory at a time, 1 to 8
+    unsigned stages = 0;  ///< rows that are on their way into shared memory at a time, 1 to most_norm_stages
     unsigned blocks = 0;
 
     bool operator==(const norm_plan&) const = default;
@@ -44,24 +47,49 @@ struct norm_shape {
     [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return std::uint64_t{threads} * units; }
 };
 
-inline constexpr std::array<norm_shape, 9> forward_shapes{{{32, 1, 8, 4},
-                                                           {32, 2, 8, 3},
-                                                           {32, 4, 5, 3},
-                                                           {128, 2, 8, 3},
-                                                           {128, 4, 5, 3},
-                                                           {256, 4, 2, 3},
-                                                           {512, 4, 1, 4},
-                                                           {1024, 4, 1, 2},
-                                                           {1024, 8, 1, 1}}};
+inline constexpr std::array<norm_shape, 12> forward_shapes{{{32, 1, 8, 4},
+                                                            {32, 2, 8, 3},
+                                                            {32, 3, 6, 2},
+                                                            {32, 4, 5, 2},
+                                                            {128, 2, 8, 2},
+                                                            {128, 4, 5, 1},
+                                                            {128, 5, 5, 1},
+                                                            {256, 4, 2, 1},
+                                                            {256, 5, 2, 1},
+                                                            {512, 4, 1, 2},
+                                                            {1024, 4, 1, 1},
+                                                            {1024, 8, 1, 1}}};
 
 /// A backward thread keeps two fp32 sums for each of its columns in registers, so that it has half as many units of
 /// 16-bit elements as of fp32.
 template <std::size_t ElementBytes>
-inline constexpr std::array<norm_shape, 7> backward_shapes{
-    {{32, 1, 6, 3}, {32, 2, 5, 3}, {32, 4, 4, 2}, {128, 2, 5, 2}, {256, 2, 3, 3}, {256, 4, 2, 2}, {512, 4, 1, 3}}};
+inline constexpr std::array<norm_shape, 15> backward_shapes{{{32, 1, 8, 3},
+                                                             {32, 2, 5, 3},
+                                                             {32, 3, 4, 2},
+                                                             {32, 4, 4, 2},
+                                                             {128, 2, 5, 2},
+                                                             {256, 2, 3, 2},
+                                                             {512, 1, 2, 2},
+                                                             {128, 4, 4, 2},
+                                                             {192, 3, 3, 2},
+                                                             {256, 4, 2, 2},
+                                                             {512, 2, 2, 2},
+                                                             {1024, 1, 1, 2},
+                                                             {512, 3, 1, 2},
+                                                             {512, 4, 1, 2},
+                                                             {1024, 2, 1, 2}}};
 template <>
-inline constexpr std::array<norm_shape, 7> backward_shapes<4>{
-    {{32, 2, 6, 3}, {32, 4, 5, 2}, {32, 8, 3, 2}, {128, 4, 5, 2}, {256, 4, 3, 2}, {512, 4, 1, 3}, {512, 8, 1, 1}}};
+inline constexpr std::array<norm_shape, 11> backward_shapes<4>{{{32, 2, 6, 3},
+                                                                {32, 4, 5, 2},
+                                                                {32, 8, 3, 2},
+                                                                {128, 4, 5, 2},
+                                                                {512, 2, 1, 2},
+                                                                {256, 4, 3, 2},
+                                                                {384, 3, 2, 2},
+                                                                {512, 4, 1, 3},
+                                                                {1024, 2, 1, 2},
+                                                                {512, 8, 1, 1},
+                                                                {1024, 4, 1, 1}}};
 
 /// Elements of `element_bytes` in a unit.
 [[nodiscard]] constexpr std::int64_t elements_per_unit(std::size_t element_bytes) noexcept {
@@ -120,7 +148,7 @@ inline constexpr std::array<norm_shape, 7> backward_shapes<4>{
 /// Whether the plan's kernel holds rows of this width, and keeps their offset (see above).
 [[nodiscard]] constexpr bool suits(const norm_plan& plan, std::int64_t rows, std::int64_t hidden,
                                    std::size_t element_bytes) noexcept {
-    if (plan.blocks == 0 || plan.stages == 0 || plan.stages > 8) return false;
+    if (plan.blocks == 0 || plan.stages == 0 || plan.stages > most_norm_stages) return false;
     if (plan.threads == 0) return true;
     const std::int64_t step = std::int64_t{plan.blocks} * plan.groups();
     return units_of_row(hidden, element_bytes) <= std::uint64_t{plan.threads} * plan.units &&
@@ -155,9 +183,32 @@ template <std::size_t N>
                               : detail::choose(backward_shapes<2>, rows, hidden, element_bytes, sm_count);
 }
 
-/// fp32 elements of the workspace of a backward pass: each block's sums for dgamma and dbeta.
-[[nodiscard]] constexpr std::size_t partial_elements(const norm_plan& plan, std::int64_t hidden) noexcept {
-    return std::size_t{plan.blocks} * 2 * static_cast<std::size_t>(hidden);
+/// Where a block of a backward pass leaves its sums over rows: for dgamma and then for dbeta, `planes` times `units`
+/// times four fp32 elements. A thread with the 8 sums of a unit of 16-bit elements writes the first four to one plane
+/// and the others to the next, so that the threads of a warp write next to each other. The element of column c of block
+/// b is at place p = c + b shift % (4 planes): plane p / 4 % planes, unit p / (4 planes), element p % 4.
+struct norm_partial {
+    int units = 0;
+    int planes = 1;
+    int shift = 0; ///< of a block's rows within their first unit, from one block to the next
+
+    /// fp32 elements of a block's sums for one of dgamma and dbeta.
+    [[nodiscard]] constexpr std::int64_t elements() const noexcept { return std::int64_t{units} * planes * 4; }
+};
+
+[[nodiscard]] constexpr norm_partial partial_of(const norm_plan& plan, std::int64_t hidden,
+                                                std::size_t element_bytes) noexcept {
+    // Where a block's sums do not come from registers of one group, columns are in their order.
+    if (plan.threads == 0 || plan.groups() > 1) return {static_cast<int>((hidden + 3) / 4), 1, 0};
+    const std::int64_t elements = elements_per_unit(element_bytes);
+    return {static_cast<int>(units_of_row(hidden, element_bytes)), static_cast<int>(elements / 4),
+            static_cast<int>(hidden % elements)};
+}
+
+/// fp32 elements of the workspace of a backward pass.
+[[nodiscard]] constexpr std::size_t partial_elements(const norm_plan& plan, std::int64_t hidden,
+                                                     std::size_t element_bytes) noexcept {
+    return std::size_t{plan.blocks} * 2 * static_cast<std::size_t>(partial_of(plan, hidden, element_bytes).elements());
 }
 
 } // namespace cuda::kernels

@@ -2,6 +2,7 @@
 #ifndef PLUMBLINE_CUDA_KERNELS_NORM_CUH
 #define PLUMBLINE_CUDA_KERNELS_NORM_CUH
 
+#include <bit>
 #include <cstring>
 #include <initializer_list>
 #include <string>
@@ -23,11 +24,12 @@ namespace device {
 
 /// The arguments that all norm kernels have.
 struct norm_arguments {
-    std::int64_t rows;
+    int rows; ///< up to 2^30, so that a row of the future is an int too
     int hidden;
     float epsilon;
     bool rms;
     unsigned stages;
+    norm_partial partial; ///< backward
 };
 
 /// Elements of type T in a unit.
@@ -148,21 +150,13 @@ struct covered {
     __device__ void store(T* row, const float (&values)[per_unit<T>]) const {
         if (all()) {
             // Full units begin at a 16-byte boundary of the matrix.
-            *reinterpret_cast<uint4*>(row + first) = narrow<T>(values);
+            store_vector(row + first, narrow<T>(values));
             return;
         }
 #pragma unroll
         for (int e = 0; e < per_unit<T>; ++e) {
             if (has(e)) row[first + e] = narrow_one<T>(values[e]);
         }
-    }
-
-    /// Starts copying the unit of the row that begins at element `begin` of a matrix of `total` elements to `slot`.
-    /// Reads the neighbours' elements of a unit too, but nothing behind the matrix.
-    __device__ void fetch(uint4* slot, const T* matrix, std::int64_t begin, std::int64_t total) const {
-        const std::int64_t at = begin + first;
-        const std::int64_t left = (total - at) * static_cast<std::int64_t>(sizeof(T));
-        copy_async(slot, matrix + at, all() || left > 16 ? 16u : static_cast<unsigned>(left));
     }
 };
 
@@ -172,15 +166,15 @@ struct norm_place {
     static constexpr int groups = Threads == 32 ? 4 : 1; ///< of a block
     static constexpr int block_threads = Threads * groups;
 
-    std::int64_t first_row;
-    std::int64_t row_step;
+    int first_row;
+    int row_step;
     int offset; ///< of the group's rows within their first unit, elements
     int hidden;
 
     __device__ explicit norm_place(int row_elements) : hidden(row_elements) {
-        first_row = std::int64_t{blockIdx.x} * groups + group();
-        row_step = std::int64_t{gridDim.x} * groups;
-        offset = static_cast<int>(first_row * row_elements % per_unit<T>);
+        first_row = static_cast<int>(blockIdx.x) * groups + group();
+        row_step = static_cast<int>(gridDim.x) * groups;
+        offset = first_row % per_unit<T> * (row_elements % per_unit<T>) % per_unit<T>;
     }
 
     [[nodiscard]] __device__ static int group() { return groups == 1 ? 0 : static_cast<int>(threadIdx.x) / Threads; }
@@ -189,9 +183,50 @@ struct norm_place {
     }
 
     [[nodiscard]] __device__ covered<T> unit(int k) const {
-        return {(member() + k * Threads) * per_unit<T> - offset, hidden};
+        return {member() * per_unit<T> - offset + k * Threads * per_unit<T>, hidden};
+    }
+
+    /// Starts copying this thread's units of a row to `slot`, `slot` + Stride and so on. Reads the neighbours' elements
+    /// of a unit too, but nothing behind the matrix. Does nothing for a row behind it.
+    template <int Units, int Stride>
+    __device__ void fetch(uint4* slot, const T* matrix, int row, int rows) const {
+        const T* const from = matrix + std::int64_t{row} * hidden + unit(0).first;
+        constexpr int apart = Threads * per_unit<T>;
+        // A unit reaches into the 14 rows that follow at most, if they are of one element. The size as a constant makes
+        // shorter code.
+        if (rows - row > 16) {
+#pragma unroll
+            for (int k = 0; k < Units; ++k) {
+                if (unit(k).any()) copy_async(slot + k * Stride, from + k * apart, 16);
+            }
+        } else if (row < rows) {
+            const int left = (rows - row) * hidden;
+#pragma unroll
+            for (int k = 0; k < Units; ++k) {
+                const covered<T> own = unit(k);
+                if (!own.any()) continue;
+                const int elements = left - own.first < per_unit<T> ? left - own.first : per_unit<T>;
+                copy_async(slot + k * Stride, from + k * apart, static_cast<unsigned>(elements) * unsigned{sizeof(T)});
+            }
+        }
     }
 };
+
+/// wait_for_copies(stages - 1), without the jump table of a switch.
+__device__ inline void wait_for_row(unsigned stages) {
+    static_assert(most_norm_stages == 4);
+    if (stages > 2) {
+        if (stages > 3)
+            wait_for_copies(3);
+        else
+            wait_for_copies(2);
+    } else {
+        if (stages > 1)
+            wait_for_copies(1);
+        else
+            wait_for_copies(0);
+    }
+}
 
 /// Sum of `values` in pairs: shorter chains of dependent additions, and smaller errors, than one after the other.
 template <int Count>
@@ -207,42 +242,63 @@ __device__ inline float sum_of(const float (&values)[Count]) {
     return sums[0];
 }
 
-/// Sums of each of `values` over the `Threads` threads of a group, the same bits in every thread. `turn` is 0 at the
-/// kernel's start and the same in all threads.
-template <int Threads, int Count>
-__device__ inline void group_sum(float (&values)[Count], unsigned& turn) {
+/// `value` summed over `Width` lanes that are neighbours, the same bits in each of them.
+template <int Width>
+__device__ inline float lane_sum(float value) {
 #pragma unroll
-    for (int i = 0; i < Count; ++i) {
-#pragma unroll
-        for (int bit = 16; bit > 0; bit /= 2) values[i] += __shfl_xor_sync(0xffffffffu, values[i], bit);
-    }
-    if constexpr (Threads > 32) {
-        constexpr int warps = Threads / 32;
-        // Two sets in turn: one barrier for each sum, since who writes a set has passed the barrier of the other one,
-        // and with it everybody has read this one.
-        __shared__ float partial[2][Count][warps];
-        const int warp = static_cast<int>(threadIdx.x) / 32;
-        const int lane = static_cast<int>(threadIdx.x) % 32;
-        if (lane == 0) {
-#pragma unroll
-            for (int i = 0; i < Count; ++i) partial[turn][i][warp] = values[i];
-        }
-        __syncthreads();
-#pragma unroll
-        for (int i = 0; i < Count; ++i) {
-            values[i] = partial[turn][i][lane % warps];
-#pragma unroll
-            for (int bit = warps / 2; bit > 0; bit /= 2) values[i] += __shfl_xor_sync(0xffffffffu, values[i], bit);
-        }
-        turn ^= 1u;
-    }
+    for (int bit = Width / 2; bit > 0; bit /= 2) value += __shfl_xor_sync(0xffffffffu, value, bit);
+    return value;
 }
 
+/// Sum over the `Threads` threads of a group, the same bits in every thread. `turn` is 0 at the kernel's start and the
+/// same in all threads.
 template <int Threads>
 __device__ inline float group_sum(float value, unsigned& turn) {
-    float values[1] = {value};
-    group_sum<Threads>(values, turn);
-    return values[0];
+    value = lane_sum<32>(value);
+    if constexpr (Threads > 32) {
+        constexpr int warps = Threads / 32;
+        constexpr int width = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps)));
+        // Two sets in turn: one barrier for each sum, since who writes a set has passed the barrier of the other one,
+        // and with it everybody has read this one.
+        __shared__ float partial[2][width];
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+        if (lane == 0) partial[turn][warp] = value;
+        __syncthreads();
+        const int own = lane % width;
+        value = lane_sum<width>(own < warps ? partial[turn][own] : 0.0f);
+        turn ^= 1u;
+    }
+    return value;
+}
+
+/// The same of two values, with little more work than one: the lower half of a warp sums x and the upper one y.
+template <int Threads>
+__device__ inline float2 group_sum(float2 values, unsigned& turn) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const bool upper = lane >= 16;
+    const float given = __shfl_xor_sync(0xffffffffu, upper ? values.x : values.y, 16);
+    float value = lane_sum<16>((upper ? values.y : values.x) + given);
+    if constexpr (Threads > 32) {
+        constexpr int warps = Threads / 32;
+        constexpr int width = static_cast<int>(std::bit_ceil(static_cast<unsigned>(warps < 16 ? warps : 16)));
+        __shared__ float partial[2][2][warps];
+        const float* const half = partial[turn][upper];
+        if (lane % 16 == 0) partial[turn][upper][threadIdx.x / 32] = value;
+        __syncthreads();
+        const int own = lane % width;
+        value = own < warps ? half[own] : 0.0f;
+        if constexpr (warps > 16) value += own + 16 < warps ? half[own + 16] : 0.0f;
+        value = lane_sum<width>(value);
+        turn ^= 1u;
+    }
+    return make_float2(__shfl_sync(0xffffffffu, value, 0), __shfl_sync(0xffffffffu, value, 16));
+}
+
+/// sum / count, rounded as a division is but for the last bit; `inverse` is 1 / count.
+__device__ inline float quotient(float sum, float count, float inverse) {
+    const float about = sum * inverse;
+    return fmaf(fmaf(-about, count, sum), inverse, about);
 }
 
 } // namespace device
@@ -254,9 +310,9 @@ inline void require_norm(const norm& how, const norm_plan& plan, std::initialize
     if (how.type != storage::fp32 && how.type != storage::fp16 && how.type != storage::bf16) {
         throw error("norm: elements are fp32, fp16 or bf16");
     }
-    if (how.rows < 1 || how.hidden < 1 || how.hidden > 65536) {
+    if (how.rows < 1 || how.rows > 1 << 30 || how.hidden < 1 || how.hidden > 65536) {
         throw error("norm: " + std::to_string(how.rows) + " rows of " + std::to_string(how.hidden) +
-                    " elements; there must be a row, and 1 to 65536 elements");
+                    " elements; there must be 1 to 2^30 rows, and 1 to 65536 elements");
     }
     if (!suits(plan, how.rows, how.hidden, how.type == storage::fp32 ? 4 : 2)) {
         throw error("norm: a plan of " + std::to_string(plan.blocks) + " blocks, " + std::to_string(plan.threads) +
@@ -271,7 +327,12 @@ inline void require_norm(const norm& how, const norm_plan& plan, std::initialize
 }
 
 [[nodiscard]] inline device::norm_arguments arguments_of(const norm& how, const norm_plan& plan) {
-    return {how.rows, static_cast<int>(how.hidden), how.epsilon, how.rms, plan.stages};
+    return {static_cast<int>(how.rows),
+            static_cast<int>(how.hidden),
+            how.epsilon,
+            how.rms,
+            plan.stages,
+            partial_of(plan, how.hidden, how.type == storage::fp32 ? 4 : 2)};
 }
 
 /// Calls `body` with a null pointer of the type that elements of `type` have on the device.

@@ -21,18 +21,14 @@ __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
     constexpr bool keep = Threads <= 512; // gamma and beta in registers
     constexpr bool hold = Units <= 4;     // and the row; else it is looked at in shared memory
     norm_place<T, Threads> place(how.hidden);
-    const std::int64_t total = how.rows * how.hidden;
     uint4* const slots = reinterpret_cast<uint4*>(dynamic_shared()) + threadIdx.x;
-    const auto slot = [&](unsigned stage, int k) {
-        return slots + (stage * Units + static_cast<unsigned>(k)) * place.block_threads;
-    };
-    const auto fetch = [&](std::int64_t row, unsigned stage, int k) {
-        if (row < how.rows && place.unit(k).any()) place.unit(k).fetch(slot(stage, k), x, row * how.hidden, total);
+    constexpr int stride = place.block_threads;
+    const auto fetch = [&](uint4* slot, int row) {
+        place.template fetch<Units, stride>(slot, x, row, how.rows);
+        commit_copies();
     };
     for (unsigned stage = 0; stage < how.stages; ++stage) {
-#pragma unroll
-        for (int k = 0; k < Units; ++k) fetch(place.first_row + stage * place.row_step, stage, k);
-        commit_copies();
+        fetch(slots + stage * Units * stride, place.first_row + static_cast<int>(stage) * place.row_step);
     }
     uint4 scale[keep ? Units : 1];
     uint4 shift[keep ? Units : 1];
@@ -44,32 +40,32 @@ __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
         }
     }
     const float length = static_cast<float>(how.hidden);
+    const float share = 1.0f / length;
     unsigned turn = 0;
     unsigned stage = 0;
-    for (std::int64_t row = place.first_row; row < how.rows; row += place.row_step) {
+    for (int row = place.first_row; row < how.rows; row += place.row_step) {
         place.offset = anew(place.offset);
-        wait_for_copies(how.stages - 1);
+        wait_for_row(how.stages);
+        uint4* const slot = slots + stage * Units * stride;
+        const int coming = row + static_cast<int>(how.stages) * place.row_step;
         uint4 units[hold ? Units : 1];
         // Unit k of this row, zeros for what is not of it.
         const auto look = [&](int k) {
             const covered<T> own = place.unit(k);
-            const uint4 unit = own.any() ? *slot(stage, k) : make_uint4(0, 0, 0, 0);
+            const uint4 unit = own.any() ? slot[k * stride] : make_uint4(0, 0, 0, 0);
             return own.all() ? unit : own.only(unit);
         };
         float sum = 0;
 #pragma unroll
         for (int k = 0; k < Units; ++k) {
             const uint4 unit = look(k);
-            if constexpr (hold) {
-                units[k] = unit;
-                fetch(row + how.stages * place.row_step, stage, k);
-            }
+            if constexpr (hold) units[k] = unit;
             float values[count];
             widen<T>(unit, values);
             sum += sum_of(values);
         }
-        if constexpr (hold) commit_copies();
-        const float mean = how.rms ? 0.0f : group_sum<Threads>(sum, turn) / length;
+        if constexpr (hold) fetch(slot, coming);
+        const float mean = how.rms ? 0.0f : quotient(group_sum<Threads>(sum, turn), length, share);
         float squares = 0;
 #pragma unroll
         for (int k = 0; k < Units; ++k) {
@@ -86,7 +82,7 @@ __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
             for (int e = 0; e < count; ++e) values[e] *= values[e];
             squares += sum_of(values);
         }
-        const float inverse = rsqrtf(group_sum<Threads>(squares, turn) / length + how.epsilon);
+        const float inverse = rsqrtf(fmaf(group_sum<Threads>(squares, turn), share, how.epsilon));
         if constexpr (!hold) place.offset = anew(place.offset);
         if (place.member() == 0) {
             if (!how.rms) mean_out[row] = mean;
@@ -100,16 +96,15 @@ __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
             float scales[count];
             float shifts[count];
             widen<T>(hold ? units[hold ? k : 0] : look(k), values);
-            if constexpr (!hold) fetch(row + how.stages * place.row_step, stage, k);
 #pragma unroll
             for (int e = 0; e < count; ++e) values[e] = (values[e] - mean) * inverse;
             widen<T>(keep ? anew(scale[keep ? k : 0]) : own.load(gamma), scales);
             widen<T>(keep ? anew(shift[keep ? k : 0]) : own.load(beta), shifts);
 #pragma unroll
             for (int e = 0; e < count; ++e) values[e] = fmaf(values[e], scales[e], shifts[e]);
-            own.store(y + row * how.hidden, values);
+            own.store(y + std::int64_t{row} * how.hidden, values);
         }
-        if constexpr (!hold) commit_copies();
+        if constexpr (!hold) fetch(slot, coming);
         stage = stage + 1 == how.stages ? 0 : stage + 1;
     }
 }
@@ -121,8 +116,8 @@ __global__ void __launch_bounds__(1024, 1) norm_forward_long(const T* x, const T
     const float length = static_cast<float>(how.hidden);
     const int first = static_cast<int>(threadIdx.x);
     unsigned turn = 0;
-    for (std::int64_t row = blockIdx.x; row < how.rows; row += gridDim.x) {
-        const T* const from = x + row * how.hidden;
+    for (int row = static_cast<int>(blockIdx.x); row < how.rows; row += static_cast<int>(gridDim.x)) {
+        const T* const from = x + std::int64_t{row} * how.hidden;
         float sum = 0;
         if (!how.rms) {
             for (int i = first; i < how.hidden; i += 1024) sum += static_cast<float>(from[i]);
@@ -141,7 +136,7 @@ __global__ void __launch_bounds__(1024, 1) norm_forward_long(const T* x, const T
         }
         for (int i = first; i < how.hidden; i += 1024) {
             const float shift = beta == nullptr ? 0.0f : static_cast<float>(beta[i]);
-            y[row * how.hidden + i] = narrow_one<T>(
+            y[std::int64_t{row} * how.hidden + i] = narrow_one<T>(
                 fmaf((static_cast<float>(from[i]) - mean) * inverse, static_cast<float>(gamma[i]), shift));
         }
     }

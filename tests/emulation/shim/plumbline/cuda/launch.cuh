@@ -17,6 +17,10 @@ inline unsigned char* dynamic_shared() {
     return emulation::dynamic_shared();
 }
 
+inline void store_vector(void* global, uint4 value) {
+    *static_cast<uint4*>(global) = value;
+}
+
 inline void copy_async(void* shared, const void* global, unsigned bytes) {
     emulation::copy_async(shared, global, 16, 16 - bytes);
 }
