@@ -89,6 +89,10 @@ TEST_CASE("what cannot be foretold says what is missing") {
     const ended no_device = predict(bare);
     CHECK(no_device.code == 6);
     CHECK(contains(no_device.err, "\"cudnn.device\""));
+    bare.device.properties["cudnn.device"] = std::string("{\"maxGridSize\": 7}");
+    const ended damaged = predict(bare);
+    CHECK(damaged.code == 2);
+    CHECK(contains(damaged.err, "the baseline was edited or damaged"));
     result::baseline none = h200("cudnn/A/eng0", "cudnn/A/eng0");
     none.results.clear();
     const ended nothing = predict(none);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "plumbline/core/error.hpp"
 #include "plumbline/cuda/cudnn/engine.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -14,18 +15,27 @@ PLUMBLINE_NAMESPACE_BEGIN
 namespace cuda::cudnn {
 
 /// The device heuristics answer for, where that is not the one of a handle. Needs cuDNN 9.8; throws unsupported_error
-/// before. The layout of the JSON is cuDNN's own; device_json() of a real device gives it.
+/// before, and for an architecture that this cuDNN does not have. The layout of the JSON is cuDNN's own; device_json()
+/// of a real device gives it. usage_error for a text that is no such description.
 [[nodiscard]] inline descriptor device_properties(const std::string& json) {
 #if CUDNN_VERSION >= 90800
     // Real ones have about 1 KiB. cuDNN's reader recurses: 200,000 brackets overflow its stack.
     constexpr std::size_t longest = 16384;
-    if (json.size() > longest) {
-        throw error("a device's description of " + std::to_string(json.size()) + " bytes is none of cuDNN's");
-    }
+    const auto refuse = [](const std::string& why) -> usage_error {
+        return usage_error("\"cudnn.device\" is no description of a device that cuDNN reads: " + why +
+                           "; the baseline was edited or damaged: restore it, or measure anew");
+    };
+    if (json.size() > longest) throw refuse(std::to_string(json.size()) + " bytes");
     descriptor made(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "device properties");
     // cuDNN counts the end mark.
     const std::vector<char> text(json.c_str(), json.c_str() + json.size() + 1);
-    return made.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, text).finalize();
+    try {
+        return made.set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, text).finalize();
+    } catch (const unsupported_error&) {
+        throw;
+    } catch (const error& e) {
+        throw refuse(e.what());
+    }
 #else
     static_cast<void>(json);
     throw unsupported_error("cuDNN before 9.8 answers for the device of this process only");
