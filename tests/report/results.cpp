@@ -92,7 +92,7 @@ TEST_CASE("a row has the median of the sessions' medians, the rate by formula an
     CHECK(gemm.remarks.empty());
     const report::result_row norm = report::row_of(all.results[1], all.device);
     CHECK(norm.rate == "3.946 TB/s");
-    CHECK(norm.remarks == "implementation varies, throttled in 1 of 5");
+    CHECK(norm.remarks == "implementation varies, clock held down in 1 of 5");
     const report::result_row images = report::row_of(all.results[2], all.device);
     CHECK(images.value == "8625 items/s");
     CHECK(images.rate.empty());
@@ -205,7 +205,7 @@ TEST_CASE("what the DataLoader found stands below the table: rates, stages, wait
     CHECK(row.cells[8] == "-"); // nothing was copied
     CHECK(row.cells[9] == "50 % decode");
     REQUIRE(row.remarks.size() == 2);
-    CHECK(row.remarks[0] == "samples 3 failed: 3 truncated; first a.jpg: cut");
+    CHECK(row.remarks[0] == "samples: 3 failed: 3 truncated; first a.jpg: cut");
     CHECK(row.remarks[1] == "only 50.0 % of the files were in the page cache when it began");
 }
 

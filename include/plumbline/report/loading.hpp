@@ -62,7 +62,7 @@ inline constexpr std::array<const char*, loading_row::columns> loading_header{
     for (const result::session_result& each : from.sessions) {
         const std::string failures = reading_text(each, "failures");
         if (failures.empty()) continue;
-        remarks.push_back("samples " + failures);
+        remarks.push_back("samples: " + failures);
         break;
     }
     const auto oriented = median_reading(from, "oriented_samples");

@@ -61,6 +61,16 @@ namespace detail {
     return {most == sessions.end() ? std::string() : most->first, sessions.size() > 1};
 }
 
+/// A mark of a session in words.
+[[nodiscard]] inline std::string words_of(const std::string& flag) {
+    if (flag == result::flag::throttled) return "clock held down";
+    if (flag == result::flag::foreign_load) return "another process worked on the device";
+    if (flag == result::flag::budget_exhausted) return "time ran out before the median was settled";
+    if (flag == result::flag::below_resolution) return "too short for the timer";
+    if (flag == result::flag::host_bound) return "starting it takes longer than the work";
+    return flag;
+}
+
 } // namespace detail
 
 /// One row of the table.
@@ -104,8 +114,9 @@ namespace detail {
     }
     for (const auto& [flag, sessions] : flags) {
         const bool everywhere = sessions == from.sessions.size();
-        remark(everywhere ? flag
-                          : flag + " in " + std::to_string(sessions) + " of " + std::to_string(from.sessions.size()));
+        const std::string text = detail::words_of(flag);
+        remark(everywhere ? text
+                          : text + " in " + std::to_string(sessions) + " of " + std::to_string(from.sessions.size()));
     }
     if (!from.verified) remark("unverified");
     return row;
