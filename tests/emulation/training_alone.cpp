@@ -147,7 +147,34 @@ void check_cross_entropy(std::int64_t rows, std::int64_t classes) {
     CHECK(off(logits, logits64) < std::max(allowed<T>, 1e-5));
 }
 
+template <class From, class T>
+void check_patches(const patch_shape& s) {
+    CAPTURE(s.channels);
+    const auto images = random<From>(static_cast<std::size_t>(s.batch * s.size * s.size * 3), 1);
+    std::vector<T> x(static_cast<std::size_t>(s.outputs()), T(-1.0f));
+    kernels::patches(nullptr, images.data(), x.data(), s);
+    exact_operations exact;
+    std::vector<double> x64(x.size());
+    exact.patches(images.data(), x64.data(), s);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        wrong += static_cast<double>(x[i]) != static_cast<double>(T(static_cast<float>(x64[i])));
+    }
+    CHECK(wrong == 0);
+}
+
 } // namespace
+
+TEST_CASE("images become the input of a network, planar or interleaved, windows within their cells and beyond them") {
+    check_patches<float, bfloat16>({2, 16, false, 4, 256}); // windows of 9 in cells of 4
+    check_patches<float16, bfloat16>({2, 16, true, 4, 64});
+    check_patches<float, float>({3, 24, true, 3, 17}); // windows of 2 in cells of 8
+    check_patches<float16, float16>({1, 12, false, 12, 300});
+    check_patches<float, float>({5000, 2, false, 1, 3}); // more positions than blocks
+    std::vector<float> none(1);
+    CHECK_NOTHROW(kernels::patches(nullptr, none.data(), none.data(), {0, 16, false, 4, 256}));
+    CHECK_THROWS_AS(kernels::patches(nullptr, none.data(), none.data(), {1, 16, false, 4, 8193}), error);
+}
 
 TEST_CASE("layer norms of every width a thread can hold, on whole 16 bytes and off them") {
     check_layernorm<bfloat16>(3, 1024, true, false, 0);

@@ -96,8 +96,15 @@ TEST_CASE("rules for the number of workers follow the CPUs, and the best one com
 TEST_CASE("a consumer of fixed speed turns the figure into the time of its step") {
     const test::temporary_folder cache;
     auto made = settings(cache);
+    made.trained = [](const workload::dataloader::params& what) { return "step of " + std::to_string(what.batch); };
     made.training_step = [](fake_backend& on, const workload::dataloader::params&) {
-        return [&on](const loader::batch& taken) { on.trained += taken.size(); };
+        loader::training_consumer consumer;
+        consumer.step = [&on](const loader::batch& taken) { on.trained += taken.size(); };
+        consumer.finish = [&on](scalar_map& state) {
+            if (on.trained == 0) throw verification_error("nothing was trained", 0, 0, 0);
+            state["trained"] = static_cast<std::int64_t>(on.trained);
+        };
+        return consumer;
     };
     const auto family = loader::family(std::move(made));
     fake_backend on;
@@ -105,8 +112,17 @@ TEST_CASE("a consumer of fixed speed turns the figure into the time of its step"
     CHECK(step.metrics[0].name == "time");
     CHECK(step.metrics[0].unit == "ns");
     CHECK(stats::median(step.metrics[0].samples) >= 20e6);
-    (void)run(family, "dataloader/memory/w1p2/b8/train", on);
+    CHECK(std::get<double>(step.metrics[0].state.at("consumer_ms")) >= 20);
+    CHECK_FALSE(step.hot);
+    const measure::procedure_result trained = run(family, "dataloader/memory/w1p2/b8/train", on);
     CHECK(on.trained > 8);
+    CHECK(trained.metrics[0].name == "time");
+    CHECK(trained.hot); // it may have left the device at its power cap
+    CHECK(text(trained.metrics[0].state, "trained") == std::to_string(on.trained));
+    CHECK(text(family.make("dataloader/memory/w1p2/b8/train").what.params, "trained") == "step of 8");
+    CHECK(family.make("dataloader/memory/w1p2/b8").what.params.count("trained") == 0);
+    CHECK_THROWS_AS((void)run(loader::family(settings(cache)), "dataloader/memory/w1p2/b8/train", on),
+                    unsupported_error);
 }
 
 TEST_CASE("pinning goes through the backend where it has a way, and says so where memory cannot be locked") {

@@ -10,6 +10,7 @@
 #include "plumbline/cpu/conv.hpp"
 #include "plumbline/cpu/gemm.hpp"
 #include "plumbline/cpu/layernorm.hpp"
+#include "plumbline/cpu/loader_training.hpp"
 #include "plumbline/cpu/probe.hpp"
 #include "plumbline/cpu/training_step.hpp"
 #include "plumbline/loader/family.hpp"
@@ -71,6 +72,8 @@ namespace detail {
     };
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
+    loading.trained = loader_training_id;
+    loading.training_step = loader_training;
     return {{"conv", make_conv},
             {"gemm", make_gemm},
             {"layernorm", make_norm},

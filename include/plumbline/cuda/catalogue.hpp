@@ -11,6 +11,7 @@
 #include "plumbline/cuda/gemm.hpp"
 #include "plumbline/cuda/library_norm.hpp"
 #include "plumbline/cuda/loader_copy.hpp"
+#include "plumbline/cuda/loader_training.hpp"
 #include "plumbline/cuda/probe.hpp"
 #include "plumbline/cuda/training_step.hpp"
 #include "plumbline/loader/family.hpp"
@@ -25,6 +26,8 @@ namespace cuda {
     loader::family_settings<backend> loading;
     loading.data = std::move(data);
     loading.pinned = [](backend& on) { return loader_transfer(on.shared<pinned_pool>()); };
+    loading.trained = loader_training_id;
+    loading.training_step = loader_training;
     return {
         {"conv",
          [](const std::string& id) { return measure::make_benchmark<conv, backend>(workload::conv::parse(id)); }},

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "plumbline/training/patches.hpp"
 #include "plumbline/training/step_control.hpp"
 #include "plumbline/training/value.hpp"
 #include "plumbline/workload/training_step.hpp"
@@ -129,6 +130,10 @@ void batchnorm_backward(cudaStream_t on, const Value* d_y, const Value* x, const
                         const float* mean, const float* inverse_deviation, Value* d_x, Value* d_shortcut,
                         float* d_scale, float* d_shift, std::int64_t pixels, std::int64_t channels, bool accumulate,
                         float* partial);
+
+/// Images of float or float16 as the input of a network.
+template <class From, class Value>
+void patches(cudaStream_t on, const From* images, Value* x, const training::patch_shape& s);
 
 template <class Value>
 void average(cudaStream_t on, const Value* x, Value* y, std::int64_t batch, std::int64_t pixels, std::int64_t channels);

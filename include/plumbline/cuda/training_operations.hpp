@@ -14,6 +14,7 @@
 
 #include "plumbline/cuda/training_kernels.hpp"
 #include "plumbline/training/convolution.hpp"
+#include "plumbline/training/patches.hpp"
 #include "plumbline/training/products.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
@@ -240,6 +241,11 @@ public:
     void average_backward(const Value* d_y, Value* d_x, std::int64_t batch, std::int64_t pixels,
                           std::int64_t channels) {
         kernels::average_backward(stream(), d_y, d_x, batch, pixels, channels);
+    }
+
+    template <class From>
+    void patches(const From* images, Value* x, const training::patch_shape& s) {
+        kernels::patches(stream(), images, x, s);
     }
 
     void cross_entropy(Value* logits, const std::int32_t* targets, std::int64_t rows, std::int64_t classes,

@@ -35,11 +35,11 @@ struct family_settings {
     inputs data = default_inputs();
     /// Pinned ring and copy to the device; empty: the ring is locked in memory and there is no copy.
     std::function<transfer(B&)> pinned;
-    /// A training step of the backend as the consumer of `/train`. Called once for each benchmark, untimed: it makes
-    /// the step for batches of `batch` images, `size` squared, of `type` in layout `order`. What it returns is called
-    /// with every batch (batch::device() where the benchmark is pinned, else batch::host()) and comes back when the
-    /// step is over: then the batch's memory is written again, and what is left of the time is the wait for the loader.
-    std::function<std::function<void(const batch&)>(B&, const workload::dataloader::params&)> training_step;
+    /// The id of the training step of the backend that consumes the batches of `/train`: part of workload.hash.
+    std::function<std::string(const workload::dataloader::params&)> trained;
+    /// Makes that step for batches of `batch` images, `size` squared, of `type` in layout `order`. Called once for each
+    /// benchmark, untimed.
+    std::function<training_consumer(B&, const workload::dataloader::params&)> training_step;
 };
 
 namespace detail {
@@ -75,9 +75,15 @@ public:
         if (what.step_ms != 0) one.consumer = timed_consumer(std::chrono::milliseconds(what.step_ms));
         if (what.train) {
             if (!settings_.training_step) throw unsupported_error("this backend offers no training step as a consumer");
-            one.consumer = settings_.training_step(on, what);
+            training_consumer made = settings_.training_step(on, what);
+            one.consumer = std::move(made.step);
+            one.finish = std::move(made.finish);
         }
         return measure_loader(one, time, sweeps_[sweep_key(what)]);
+    }
+
+    [[nodiscard]] std::string trained(const workload::dataloader::params& what) const {
+        return what.train && settings_.trained ? settings_.trained(what) : std::string();
     }
 
 private:
@@ -123,6 +129,7 @@ template <class B>
     made.make = [shared](const std::string& id) {
         workload::dataloader::params what = workload::dataloader::parse(id);
         if (const auto& identity = shared->provider(what.from).identity) what.data = identity();
+        what.trained = shared->trained(what);
         measure::benchmark<B> one;
         one.what = describe(what);
         one.how = measure::regime::sustained;

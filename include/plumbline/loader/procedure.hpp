@@ -25,6 +25,16 @@ PLUMBLINE_NAMESPACE_BEGIN
 
 namespace loader {
 
+/// A consumer that trains. Empty functions are not called.
+struct training_consumer {
+    /// Trains on a batch: batch::device() where the benchmark is pinned and there is a device, else batch::host().
+    /// Comes back when the step is over: then the batch's memory is written again, and what is left of the time is the
+    /// wait for the loader.
+    std::function<void(const batch&)> step;
+    /// After the last step: adds readings of the training. Throws verification_error when it was none.
+    std::function<void(scalar_map& state)> finish;
+};
+
 /// Everything one measurement of a loader needs.
 struct loader_case {
     workload::dataloader::params what;
@@ -32,6 +42,7 @@ struct loader_case {
     const environment::host* machine = nullptr;
     std::function<transfer()> make_transfer;    ///< called once for each loader; empty: ordinary memory
     std::function<void(const batch&)> consumer; ///< empty: takes batches as fast as they come
+    std::function<void(scalar_map&)> finish;    ///< of the consumer, see training_consumer; may be empty
     std::uint64_t seed = 1;
 };
 
@@ -162,6 +173,7 @@ inline scalar_map state_of(const throughput& seen, std::size_t workers, std::siz
     state["built_mb_per_s"] = seen.seconds > 0 ? static_cast<double>(seen.bytes_built) * 1e-6 / seen.seconds : 0;
     state["cpu_us_per_image"] = seen.cpu_ns_per_image() * 1e-3;
     state["waiting_share"] = seen.waiting_share();
+    state["consumer_ms"] = seen.consumer_ns() * 1e-6;
     state["epoch_start_ms"] = seen.epoch_start_ns * 1e-6;
     state["first_batch_ms"] = seen.first_batch_ns * 1e-6;
     if (seen.epochs > 1) state["later_first_batch_ms"] = seen.later_first_batch_ns * 1e-6;
@@ -270,6 +282,8 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
         figure.state["cached_share_before"] = resident;
         figure.state["data_path"] = one.data->place.string();
     }
+    if (one.finish) one.finish(figure.state);
+    out.hot = one.what.train;
     out.metrics.push_back(std::move(figure));
     out.ran.implementation = one.data->decoder + '/' + best_kernels().name;
     out.ran.parts = {{"decoder", one.data->decoder}, {"pixel_kernels", std::string(best_kernels().name)}};

@@ -54,6 +54,10 @@ struct throughput {
     [[nodiscard]] double cpu_ns_per_image() const { return samples == 0 ? 0 : cpu_ns / static_cast<double>(samples); }
     /// Share of its time that the consumer spent waiting: sum of waits over sum of steps.
     [[nodiscard]] double waiting_share() const { return seconds > 0 ? wait_ns * 1e-9 / seconds : 0; }
+    /// What the consumer takes for a batch beside waiting, mean.
+    [[nodiscard]] double consumer_ns() const {
+        return batches == 0 ? 0 : std::max(0.0, seconds * 1e9 - wait_ns) / static_cast<double>(batches);
+    }
     /// Decode and transform only compute: CPU time used over the time they took, at most 1. Less where the CPU was
     /// elsewhere.
     [[nodiscard]] double cpu_share() const {

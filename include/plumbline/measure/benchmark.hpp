@@ -57,6 +57,7 @@ struct procedure_result {
     result::evidence ran;
     bool verified = false;
     std::vector<std::string> flags;
+    bool hot = false; ///< it may have brought the device to its power cap: the next benchmark rests as after that
 };
 
 /// Time a benchmark may spend in one session.

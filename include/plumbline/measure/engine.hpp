@@ -349,7 +349,7 @@ private:
         const bool on_host = kind == benchmark_class::host || kind == benchmark_class::dataloader;
         if (on_->has_clock() && !heavy && !on_host) idle(rest_.left(now_()));
         const procedure_result found = what.measure(*on_, how.time);
-        rest_.worked(now_(), heavy ? how.rules.recovery : how.rules.pause);
+        rest_.worked(now_(), heavy || found.hot ? how.rules.recovery : how.rules.pause);
         if (found.metrics.empty()) throw error("the procedure returned no metric");
         std::vector<result::result> outcomes;
         for (const metric& each : found.metrics) {

@@ -78,6 +78,14 @@ public:
                  parameters<Ops>::own_copy ? weights_.copy() : nullptr, weights_.size(), recipe_);
     }
 
+    /// Inputs and classes of a micro-batch, for who trains on other data than the fixed ones.
+    [[nodiscard]] value* images(std::int64_t micro) noexcept {
+        return batches_[static_cast<std::size_t>(micro)].images.data();
+    }
+    [[nodiscard]] std::int32_t* targets(std::int64_t micro) noexcept {
+        return batches_[static_cast<std::size_t>(micro)].labels.data();
+    }
+
     /// The velocity after the first step is the gradient that reached the optimizer, but for the weight decay.
     [[nodiscard]] double first_moment_share() const noexcept { return 1; }
 

@@ -10,6 +10,7 @@
 
 #include "plumbline/training/convolution.hpp"
 #include "plumbline/training/host_matrices.hpp"
+#include "plumbline/training/patches.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -134,6 +135,19 @@ public:
             const real g = static_cast<real>(d_y[i / (pixels * channels) * channels + c]);
             d_x[i] = static_cast<value>(g / static_cast<real>(pixels));
         });
+    }
+
+    /// Images of float or float16 as the input of a network.
+    template <class From>
+    void patches(const From* images, value* x, const patch_shape& s) {
+        const std::int64_t wide = s.window(), pixels = s.side * s.side;
+        for (std::int64_t at = 0; at < s.batch * pixels; ++at) {
+            const From* const image = images + at / pixels * s.size * s.size * 3;
+            for (std::int64_t c = 0; c < s.channels; ++c) {
+                const std::int64_t from = s.source(at % pixels / s.side, at % s.side, c, wide);
+                *x++ = from < 0 ? value{} : static_cast<value>(static_cast<real>(image[from]));
+            }
+        }
     }
 
 private:

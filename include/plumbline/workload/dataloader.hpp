@@ -54,6 +54,7 @@ struct params {
     bool train = false;             ///< the consumer is a training step of the backend
     std::size_t size = 224;         ///< rows and columns of an output image; fixed, not part of the id
     std::string data = "generated"; ///< identity of the data set: not in the id, but in the hash
+    std::string trained;            ///< with `train`: id of the training step; not in the id, but in the hash
 
     bool operator==(const params&) const = default;
 };
@@ -178,6 +179,7 @@ inline bool read_option(std::string_view part, params& into) {
                    {"step_ms", static_cast<std::int64_t>(p.step_ms)},
                    {"train", p.train},
                    {"data", p.data}};
+    if (p.train) what.params["trained"] = p.trained;
     if (p.step_ms == 0 && !p.train) {
         what.metric = "throughput";
         what.unit = "items/s";

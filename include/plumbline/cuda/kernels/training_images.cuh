@@ -196,6 +196,40 @@ __global__ void __launch_bounds__(256)
     }
 }
 
+/// A block goes from position to position, its threads over the channels. Where a channel lies in the window is worked
+/// out once a block: `places` has for each channel its row, its column (bytes 0 and 1) and its colour (byte 2), and
+/// ~0 where there is none.
+template <class From, class Value>
+__global__ void __launch_bounds__(256) patches(const From* images, Value* x, training::patch_shape s) {
+    auto* places = reinterpret_cast<unsigned*>(dynamic_shared());
+    const int channels = static_cast<int>(s.channels), wide = static_cast<int>(s.window());
+    for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
+        const int tap = c / 3;
+        const int place = tap / wide | tap % wide << 8 | c % 3 << 16;
+        places[c] = tap < wide * wide ? static_cast<unsigned>(place) : ~0u;
+    }
+    __syncthreads();
+    const int side = static_cast<int>(s.side), size = static_cast<int>(s.size), cell = size / side;
+    const int first = (cell - wide) / 2;
+    const int row_step = s.interleaved ? 3 * size : size, column_step = s.interleaved ? 3 : 1;
+    const int colour_step = s.interleaved ? 1 : size * size;
+    const auto all = static_cast<unsigned>(s.batch * side * side), pixels = static_cast<unsigned>(side * side);
+    for (unsigned at = blockIdx.x; at < all; at += gridDim.x) {
+        const int within = static_cast<int>(at % pixels);
+        const int top = within / side * cell + first, left = within % side * cell + first;
+        const From* const image = images + std::int64_t{at / pixels} * 3 * size * size;
+        for (int c = static_cast<int>(threadIdx.x); c < channels; c += static_cast<int>(blockDim.x)) {
+            const unsigned place = places[c];
+            const int row = top + static_cast<int>(place & 255), column = left + static_cast<int>(place >> 8 & 255);
+            const bool inside = place != ~0u && row >= 0 && row < size && column >= 0 && column < size;
+            const int colour = static_cast<int>(place >> 16);
+            x[std::int64_t{at} * channels + c] =
+                inside ? rounded<Value>(widened(image[row * row_step + column * column_step + colour * colour_step]))
+                       : Value{};
+        }
+    }
+}
+
 /// One thread for each image and channel.
 template <class Value>
 __global__ void __launch_bounds__(128)
@@ -293,6 +327,22 @@ void batchnorm_backward(cudaStream_t on, const Value* d_y, const Value* x, const
          partial);
 }
 
+template <class From, class Value>
+void patches(cudaStream_t on, const From* images, Value* x, const training::patch_shape& s) {
+    const std::int64_t positions = s.batch * s.side * s.side;
+    constexpr std::int64_t most = std::int64_t{1} << 30; // they are counted in 32 bits, as are an image's values
+    if (s.channels > 8192 || s.size > 16384 || positions > most) {
+        throw error("patches: " + std::to_string(positions) + " positions of " + std::to_string(s.channels) +
+                    " channels in images of " + std::to_string(s.size) + " rows, at most 2^30, 8192 and 16384");
+    }
+    if (positions == 0) return;
+    const auto blocks = std::min<std::int64_t>(positions, 4096);
+    const auto threads = static_cast<unsigned>(std::min<std::int64_t>((s.channels + 31) / 32 * 32, 256));
+    launch_shape shape{static_cast<unsigned>(blocks), threads};
+    shape.shared_bytes = static_cast<std::size_t>(s.channels) * sizeof(unsigned);
+    launch("patches", device::patches<From, Value>, shape, on, images, x, s);
+}
+
 template <class Value>
 void average(cudaStream_t on, const Value* x, Value* y, std::int64_t batch, std::int64_t pixels,
              std::int64_t channels) {
@@ -315,6 +365,8 @@ void average_backward(cudaStream_t on, const Value* d_y, Value* d_x, std::int64_
     template void batchnorm_backward(cudaStream_t, const Value*, const Value*, const Value*, const float*,             \
                                      const float*, const float*, Value*, Value*, float*, float*, std::int64_t,         \
                                      std::int64_t, bool, float*);                                                      \
+    template void patches(cudaStream_t, const float*, Value*, const training::patch_shape&);                           \
+    template void patches(cudaStream_t, const training::float16*, Value*, const training::patch_shape&);               \
     template void average(cudaStream_t, const Value*, Value*, std::int64_t, std::int64_t, std::int64_t);               \
     template void average_backward(cudaStream_t, const Value*, Value*, std::int64_t, std::int64_t, std::int64_t);
 PLUMBLINE_INSTANTIATE(float)
