@@ -209,6 +209,19 @@ TEST_CASE("what the DataLoader found stands below the table: rates, stages, wait
     CHECK(row.remarks[1] == "only 50.0 % of the files were in the page cache when it began");
 }
 
+TEST_CASE("a training step that consumes the batches is named, beside its time and in its recommendation") {
+    result::baseline all = loading();
+    for (auto& session : all.results[1].sessions) {
+        session.state["trains"] = std::string("training_step/bottleneck/bf16/n128c256h56k1000");
+        session.state["consumer_ms"] = 12.34;
+    }
+    const report::loading_row row = report::loading_row_of(all.results[1]);
+    REQUIRE(row.remarks.size() == 1);
+    CHECK(row.remarks[0] == "trains training_step/bottleneck/bf16/n128c256h56k1000: 12.3 ms a step beside waiting");
+    CHECK(written(all, 120).find("\nrecommended for training_step/bottleneck/bf16/n128c256h56k1000: num_workers=2,") !=
+          std::string::npos);
+}
+
 TEST_CASE("a result of the DataLoader without its readings, or with a curve that is none, is no trouble") {
     result::baseline all = loading();
     for (auto& session : all.results[1].sessions) session.state["curve"] = std::string("1:x nonsense");

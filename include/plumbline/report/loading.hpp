@@ -57,6 +57,11 @@ inline constexpr std::array<const char*, loading_row::columns> loading_header{
     return most.second.empty() ? text : text + ' ' + most.second;
 }
 
+/// The id of the training step that consumed the batches, "" where there was none.
+[[nodiscard]] inline std::string trained_by(const result::result& from) {
+    return from.sessions.empty() ? std::string() : reading_text(from.sessions.front(), "trains");
+}
+
 [[nodiscard]] inline std::vector<std::string> loading_remarks(const result::result& from) {
     std::vector<std::string> remarks;
     for (const result::session_result& each : from.sessions) {
@@ -64,6 +69,10 @@ inline constexpr std::array<const char*, loading_row::columns> loading_header{
         if (failures.empty()) continue;
         remarks.push_back("samples: " + failures);
         break;
+    }
+    if (const std::string trained = trained_by(from); !trained.empty()) {
+        remarks.push_back("trains " + trained + ": " + short_reading(from, "consumer_ms") +
+                          " ms a step beside waiting");
     }
     const auto oriented = median_reading(from, "oriented_samples");
     if (oriented && *oriented > 0) remarks.emplace_back("EXIF orientation is not applied, as in Pillow");
@@ -183,9 +192,11 @@ private:
     void write_recommendation(const result::result& from, const result::session_result& session, std::size_t agreeing) {
         const bool pin = reading_text(session, "recommended_pin_memory") == "true";
         const std::string workers = reading_text(session, "recommended_workers");
-        std::string text = "recommended: num_workers=" + workers +
-                           ", prefetch_factor=" + reading_text(session, "recommended_prefetch") +
-                           ", pin_memory=" + (pin ? "True" : "False");
+        const std::string trained = trained_by(from);
+        std::string text =
+            (trained.empty() ? "recommended: num_workers=" : "recommended for " + trained + ": num_workers=") +
+            workers + ", prefetch_factor=" + reading_text(session, "recommended_prefetch") +
+            ", pin_memory=" + (pin ? "True" : "False");
         page_.bold(text);
         page_.indent(reading_text(session, "recommended_because"));
         if (agreeing < from.sessions.size()) {
