@@ -118,6 +118,24 @@ TEST_CASE("data that cannot be used end the program at once with 2, whatever it 
     CHECK(run_program(BENCH, {"--list", "--backend=cpu", "--data="}, at.variables).code == 2);
 }
 
+TEST_CASE("a training step consumes the batches, and how long it waits for them is in the report") {
+    const place at;
+    write_text(at.folder / "train.json", R"({"name": "train", "cpu": ["dataloader/memory/w1p2/b8/train"]})");
+    const ended r = run_program(BENCH,
+                                {"--backend=cpu", "--sessions=1", "--suite=" + (at.folder / "train.json"),
+                                 "--save=" + at.saved(), "--time-budget=2"},
+                                at.variables, at.folder.text());
+    CAPTURE(r.err);
+    CHECK(r.code == 0);
+    const result::result seen = at.measured();
+    CHECK(seen.what.metric == "time");
+    CHECK(seen.verified);
+    CHECK(plumbline::to_string(seen.what.params.at("trained")) == "training_step/bottleneck/fp32/n8c16h14k64");
+    CHECK(std::stoul(text_of(seen, "trained_steps")) > 0);
+    CHECK(text_of(seen, "skipped_steps") == "0");
+    CHECK(contains(r.out, "trains training_step/bottleneck/fp32/n8c16h14k64: "));
+}
+
 TEST_CASE("a folder of images is measured, what is broken in it is named and counted, and the run goes on") {
     const place at;
     test::write_odd_images(at.data());

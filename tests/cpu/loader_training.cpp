@@ -171,6 +171,16 @@ TEST_CASE("what is trained on are the images and classes that were loaded, in bo
     CHECK_THROWS_AS(training_type(p, 30, on, p), usage_error); // 14 does not divide it
 }
 
+TEST_CASE("oneDNN works in the thread that calls it, while it is told to") {
+    const auto before = cpu::onednn::threads();
+    if (!before) return; // another runtime than OpenMP
+    {
+        const cpu::onednn::in_this_thread alone;
+        CHECK(cpu::onednn::threads() == 1);
+    }
+    CHECK(cpu::onednn::threads() == before);
+}
+
 TEST_CASE("a slow loader makes the training step wait for most of its time, a fast one hardly") {
     const measure::procedure_result slow = load_and_train(60ms, "dataloader/memory/w1p2/b8/train");
     const measure::procedure_result fast = load_and_train(0ms, "dataloader/memory/w1p4/b8/train");

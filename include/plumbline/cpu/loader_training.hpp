@@ -28,7 +28,8 @@ namespace cpu {
     return workload::training_step::id(loader_training_step(what));
 }
 
-/// Makes it. The step runs in the consumer's thread and oneDNN's; the workers share the processors with them.
+/// Makes it. The step runs in the consumer's thread alone, as the host's part of a step on a device does; the workers
+/// have the other processors.
 [[nodiscard]] inline loader::training_consumer loader_training(backend& on, const workload::dataloader::params& what) {
     using training_type = training::image_training<training_operations<float>>;
     const workload::training_step::params p = loader_training_step(what);
@@ -36,6 +37,7 @@ namespace cpu {
     const bool interleaved = what.order == workload::dataloader::layout::hwc;
     loader::training_consumer made;
     made.step = [owned, type = what.type, interleaved](const loader::batch& from) {
+        const onednn::in_this_thread alone;
         owned->load(from.host(), type, interleaved, from.size());
         owned->classes(from.record().labels, owned->labels());
         owned->step();

@@ -53,6 +53,30 @@ decltype(auto) checked(const std::string& what, Body&& body) {
     return ask();
 }
 
+/// oneDNN, called from this thread, works in this thread alone while one of these lives. For work beside others':
+/// OpenMP's threads wait for each other, and with one that lacks a processor all of them wait for a tick of the
+/// scheduler. Does nothing when oneDNN was built with another runtime.
+class in_this_thread {
+public:
+    in_this_thread() : set_(reinterpret_cast<setter>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) {
+        const std::optional<int> all = threads();
+        if (!all) set_ = nullptr;
+        if (set_ == nullptr) return;
+        before_ = *all;
+        set_(1);
+    }
+    ~in_this_thread() {
+        if (set_ != nullptr) set_(before_);
+    }
+    in_this_thread(const in_this_thread&) = delete;
+    in_this_thread& operator=(const in_this_thread&) = delete;
+
+private:
+    using setter = void (*)(int);
+    setter set_;
+    int before_ = 1;
+};
+
 /// The CPU engine and a stream on it.
 struct context {
     dnnl::engine engine{dnnl::engine::kind::cpu, 0};

@@ -75,7 +75,7 @@ TEST_CASE("a step on loaded images has the loss that it has on the host") {
 TEST_CASE("through the DataLoader: pinned and copied beside the step, or pageable and copied in its way") {
     loader::family_settings<cuda::backend> settings;
     settings.data.memory = loader::memory_data(4, 16);
-    settings.pinned = [](cuda::backend&) { return cuda::loader_transfer(); };
+    settings.pinned = [](cuda::backend& on) { return cuda::loader_transfer(on.shared<cuda::pinned_pool>()); };
     settings.trained = cuda::loader_training_id;
     settings.training_step = cuda::loader_training;
     const auto family = loader::family(std::move(settings));
