@@ -25,8 +25,8 @@ namespace training {
 /// rounds, whatever the processor has.
 ///
 /// This is also the list of what a backend must offer to run the models: the public members but gelu(),
-/// gelu_backward(), exact_loss() and products(). Activations are rows x width, images N x H x W x C, all without gaps. Nothing may be asked of the
-/// host in between: scalars of a step are in step_control.
+/// gelu_backward(), exact_loss() and products(). Activations are rows x width, images N x H x W x C, all without gaps.
+/// Nothing may be asked of the host in between: scalars of a step are in step_control.
 template <class Value, class Products = plain_products>
 class host_operations : public host_images<Value, Products> {
     using base = host_images<Value, Products>;
