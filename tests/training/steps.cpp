@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients against central differences in float64, learning, and that planted mistakes are found and named.
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
 
+#include "plumbline/training/attention_check.hpp"
 #include "plumbline/training/bottleneck.hpp"
 #include "plumbline/training/invariants.hpp"
 #include "plumbline/training/transformer.hpp"
 
 using namespace plumbline;
 using namespace plumbline::training;
+using workload::dtype;
 using workload::training_step::params;
 using workload::training_step::parse;
 
@@ -95,6 +100,16 @@ std::string complaint(const char* id, fault mistake) {
 
 constexpr const char* tiny_transformer = "training_step/transformer/fp16/l1d16h2f32v24b2t6";
 constexpr const char* tiny_stack = "training_step/bottleneck/fp16/n4c8h4k6/accumulate2";
+
+/// Forgets one row of a gradient.
+struct forgetful_attention : host_operations<float> {
+    std::size_t forgotten = 0; ///< of d_projected
+    void attention_backward(const float* d_y, const float* projected, const float* y, const float* log_sums,
+                            float* d_projected, const attention_shape& s) {
+        host_operations<float>::attention_backward(d_y, projected, y, log_sums, d_projected, s);
+        std::fill_n(d_projected + forgotten, s.head_width(), 0.0f);
+    }
+};
 
 } // namespace
 
@@ -231,4 +246,29 @@ TEST_CASE("memory by formula is what the models allocate") {
     const params b32 = parse("training_step/bottleneck/fp32/n2c512h4k128");
     run<float, bottleneck> even(b32);
     CHECK(static_cast<std::int64_t>(even.on.allocated_bytes()) == workload::training_step::memory_of(b32).total());
+}
+
+TEST_CASE("attention at full size is held to float64, and the part that is wrong is named") {
+    const auto p = parse("training_step/transformer/bf16/l1d48h3f8v8b2t40");
+    const auto said = [&](auto on, dtype leg) {
+        try {
+            check_attention(on, p.transformer, leg, "here");
+        } catch (const verification_error& e) {
+            return std::string(e.what());
+        }
+        return std::string();
+    };
+    CHECK(said(host_operations<double>(), dtype::fp32) == "");
+    CHECK(said(host_operations<float>(), dtype::fp32) == "");
+    CHECK(said(host_operations<float16>(), dtype::fp16) == "");
+    CHECK(said(host_operations<bfloat16>(), dtype::bf16) == "");
+    // 16 bits are not enough for fp32.
+    CHECK(said(host_operations<bfloat16>(), dtype::fp32).find("here: the output of attention is off by") == 0);
+    const char* parts[] = {"queries", "keys", "values"};
+    for (std::size_t which = 0; which < 3; ++which) {
+        forgetful_attention on;
+        on.forgotten = ((79 * 3 + which) * 3 + 1) * 16; // the last row, in the head that is looked at
+        const std::string words = std::string("the gradient of ") + parts[which];
+        CHECK(said(on, dtype::fp16).find(words) != std::string::npos);
+    }
 }

@@ -275,8 +275,12 @@ private:
         planned_product& with = planned<Value>(p, alignment, last, kept);
         if (!with.refused.empty()) return false;
         lt::set(with.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<void*>(kept)); // another layer's
-        launch<Value>(with, p, a, b, nullptr, out);
-        return true;
+        try {
+            launch<Value>(with, p, a, b, nullptr, out);
+        } catch (const unsupported_error& none) { // cublasLt may find out only now
+            with.refused = none.what();
+        }
+        return with.refused.empty();
     }
 
     template <class C>

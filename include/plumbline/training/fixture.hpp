@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "plumbline/result/result.hpp"
+#include "plumbline/training/attention_check.hpp"
 #include "plumbline/training/bottleneck.hpp"
 #include "plumbline/training/invariants.hpp"
 #include "plumbline/training/transformer.hpp"
@@ -31,7 +32,8 @@ public:
     void run(Backend&, std::size_t) { steps_.step(); }
 
     /// A small network of this kind and leg on the same backend: one step with a scale that moves is held to float64,
-    /// an overflow must be skipped, and fifty steps must learn as float64 does. This network itself must learn, too.
+    /// an overflow must be skipped, and fifty steps must learn as float64 does. Attention is held to float64 at its
+    /// full size. This network itself must learn, too.
     void verify(Backend& on) {
         params small = small_version(p_);
         if (p_.net == workload::training_step::network::bottleneck) small.accumulation = 2;
