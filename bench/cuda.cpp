@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends.hpp"
+#include "inputs.hpp"
+#include "plumbline/entry/cuda.hpp"
+
+plumbline::run::backend_entry<plumbline::cuda::backend> bench::cuda_backend() {
+    return plumbline::entry::cuda(inputs);
+}
