@@ -91,6 +91,19 @@ TEST_CASE("rules for the number of workers follow the CPUs, and the best one com
     CHECK(text(state, "curve").rfind("1:", 0) == 0);
     CHECK(!text(state, "recommended_because").empty());
     CHECK(text(state, "recommended_pin_memory") == "false");
+    // A later session of the run takes the first one's recommendation, whatever it would find itself.
+    measure::budget later{1ms, state};
+    later.earlier["recommended_workers"] = std::int64_t{3};
+    later.earlier["curve"] = std::string("1:10 3:27");
+    const auto session = loader::family(settings(cache)); // a session is a process
+    const auto again = session.make("dataloader/memory/wbestp2/b8").measure(on, later);
+    CHECK(text(again.metrics[0].state, "workers") == "3");
+    CHECK(text(again.metrics[0].state, "curve") == "1:10 3:27");
+    CHECK(text(again.metrics[0].state, "recommended_because") == text(state, "recommended_because"));
+    // One without it sweeps.
+    later.earlier.erase("recommended_because");
+    CHECK(text(family.make("dataloader/memory/wbestp2/b16").measure(on, later).metrics[0].state, "curve") !=
+          "1:10 3:27");
 }
 
 TEST_CASE("a consumer of fixed speed turns the figure into the time of its step") {

@@ -117,11 +117,11 @@ TEST_CASE("the stop rule needs enough clean samples and a narrow interval of the
     const settings rules;
     CHECK_FALSE(precise_enough(std::vector<double>(29, 100.0), rules));
     CHECK(precise_enough(std::vector<double>(30, 100.0), rules));
-    // Of samples of 20 ms eight fill 150 ms, of 10 ms fifteen do, of 5 ms thirty.
+    // Of samples of 20 ms five fill 100 ms, which is too few; of 5 ms twenty do, of 3 ms thirty.
     CHECK_FALSE(precise_enough(std::vector<double>(8, 100.0), rules, 20e6));
     CHECK(precise_enough(std::vector<double>(9, 100.0), rules, 20e6));
-    CHECK(needed_clean(10e6, rules) == 15);
-    CHECK(needed_clean(5e6, rules) == 30);
+    CHECK(needed_clean(5e6, rules) == 20);
+    CHECK(needed_clean(3e6, rules) == 30);
     CHECK(needed_clean(1e6, rules) == 30);
     // With 30 samples the 95 % interval is x(10) .. x(21); the median is the mean of x(15) and x(16).
     const auto with_ends = [](double low, double high) {

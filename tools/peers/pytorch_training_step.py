@@ -207,8 +207,9 @@ class Training:
         self.run = torch.compile(self.model) if compile_it else self.model
         parameters = list(self.model.parameters())
         if network == "transformer":
+            rate = 0.02 if size["d"] > 512 else 0.04
             self.optimizer = torch.optim.AdamW(parameters, fused=device == "cuda",
-                                               lr=min(5e-4, 0.04 / size["d"]), weight_decay=0.01)
+                                               lr=min(5e-4, rate / size["d"]), weight_decay=0.01)
         else:
             self.optimizer = torch.optim.SGD(parameters, momentum=0.9, fused=device == "cuda",
                                              lr=0.003, weight_decay=1e-4)

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "plumbline/environment/cgroup.hpp"
@@ -214,6 +216,31 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
     state["recommended_because"] = found.reason;
 }
 
+/// The recommendation that note_recommendation() wrote, without its limits; empty if there is none.
+[[nodiscard]] inline std::optional<recommendation> noted_recommendation(const scalar_map& state) {
+    const auto value = [&state]<class T>(const char* name, T) -> const T* {
+        const auto at = state.find(name);
+        return at == state.end() ? nullptr : std::get_if<T>(&at->second);
+    };
+    const auto* curve = value("curve", std::string());
+    const auto* workers = value("recommended_workers", std::int64_t{});
+    const auto* prefetch = value("recommended_prefetch", std::int64_t{});
+    const auto* pin = value("recommended_pin_memory", bool{});
+    const auto* because = value("recommended_because", std::string());
+    if (curve == nullptr || workers == nullptr || prefetch == nullptr || pin == nullptr || because == nullptr)
+        return {};
+    if (*workers < 1 || *prefetch < 1) return {};
+    recommendation found;
+    found.num_workers = static_cast<std::size_t>(*workers);
+    found.prefetch_factor = static_cast<std::size_t>(*prefetch);
+    found.pin_memory = *pin;
+    found.reason = *because;
+    std::istringstream points(*curve);
+    sweep_point at;
+    for (char colon = 0; points >> at.workers >> colon >> at.images_per_s;) found.curve.push_back(at);
+    return found;
+}
+
 } // namespace detail
 
 /// Sweeps the number of workers, each for `each`, and recommends.
@@ -247,7 +274,8 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
 }
 
 /// Measures one DataLoader benchmark: the sweep first if the best number of workers is asked for. `sweep_done` keeps
-/// a sweep for the next benchmark over the same data. Everything that is not the metric is in its state.
+/// a sweep for the next benchmark over the same data, `time.earlier` one of an earlier session. Everything that is not
+/// the metric is in its state.
 [[nodiscard]] inline measure::procedure_result measure_loader(const loader_case& one, const measure::budget& time,
                                                               std::optional<recommendation>& sweep_done) {
     measure::procedure_result out;
@@ -259,7 +287,9 @@ inline void note_recommendation(scalar_map& state, const recommendation& found) 
     const machine_limits has = read_limits(*one.machine, folder);
     const bool device = one.make_transfer && static_cast<bool>(one.make_transfer().copy);
     if (one.what.workers.kind == workload::dataloader::worker_count::rule::best && !sweep_done) {
-        sweep_done = recommend_for(one, has, time.total / 4, device);
+        // One sweep a run: its sessions are compared, so they use the same number of workers.
+        sweep_done = detail::noted_recommendation(time.earlier);
+        if (!sweep_done) sweep_done = recommend_for(one, has, time.total / 4, device);
     }
     const std::size_t workers = resolve(one.what.workers, has, sweep_done);
     const auto throttled_before = environment::read_throttling(*one.machine);

@@ -60,9 +60,10 @@ struct procedure_result {
     bool hot = false; ///< it may have brought the device to its power cap: the next benchmark rests as after that
 };
 
-/// Time a benchmark may spend in one session.
+/// Time a benchmark may spend in one session, and what a procedure need not find out again in it.
 struct budget {
     std::chrono::nanoseconds total{std::chrono::seconds{2}};
+    scalar_map earlier = {}; ///< state of the same benchmark in the first session of this run; empty in that one
 };
 
 /// One benchmark of a suite on backend B, types erased: either a kernel (prepare) or a procedure (measure).

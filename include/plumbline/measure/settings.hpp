@@ -33,7 +33,7 @@ struct settings {
 
     std::size_t min_clean = 30; ///< clean samples before the stop rule may fire
     std::size_t few_clean = 9;  ///< of samples so long that min_clean of them would take more than `enough`
-    nanoseconds enough{std::chrono::milliseconds{150}};
+    nanoseconds enough{std::chrono::milliseconds{100}};
     std::size_t max_samples = 300; ///< part of the budget: more would only make the file larger
     double precision = 0.005;      ///< stop when the interval of the median is within this share of it
     double confidence = 0.95;      ///< of that interval

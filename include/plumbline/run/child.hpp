@@ -90,6 +90,15 @@ namespace detail {
     return known;
 }
 
+/// States of this run's first session, by id; not those of a baseline that is compared with.
+[[nodiscard]] inline std::map<std::string, scalar_map> earlier_states(const result::baseline& plan) {
+    std::map<std::string, scalar_map> states;
+    for (const result::result& each : plan.results) {
+        if (each.verified && !each.sessions.empty()) states.emplace(each.what.id, each.sessions.front().state);
+    }
+    return states;
+}
+
 } // namespace detail
 
 /// One session: opens the device, measures what the plan says in the order it says, and keeps the one-session
@@ -111,6 +120,7 @@ public:
         for (const auto& [id, plan] : detail::recorded_plans(plan_)) device.pin(id, plan);
         const auto known = detail::known_outputs(plan_);
         const auto launches = detail::known_launches(plan_);
+        const auto states = detail::earlier_states(plan_);
         const std::vector<std::string> order = plan_.sessions.at(0).order;
         for (const std::string& id : order) {
             if (!made_.results.empty() && how_.child.finish_s && detail::seconds_since(begin_) > *how_.child.finish_s) {
@@ -123,6 +133,7 @@ public:
             asked.call = hooks;
             const auto at = known.find(id);
             if (at != known.end()) asked.known = at->second;
+            if (const auto seen = states.find(id); seen != states.end()) asked.time.earlier = seen->second;
             if (const auto count = launches.find(id); count != launches.end()) asked.launches = count->second;
             measure_one(device, id, asked);
             // Libraries load their parts late, so the fingerprint is read after their first use.

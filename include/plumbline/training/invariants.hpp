@@ -23,7 +23,7 @@ namespace training {
 
 /// What a leg may differ by from float64, relative. A tensor's gradient in 16 bits differs most where rounding turns
 /// the sign of what a ReLU sees: one element in a hundred turned is a tenth of the norm. On an H200 the bottleneck's
-/// legs of 10 bits of mantissa were off by up to 0.06 and bf16 by up to 0.31, on CPUs by less; a wrong formula shows in
+/// legs of 10 bits of mantissa were off by up to 0.13 and bf16 by up to 0.31, on CPUs by less; a wrong formula shows in
 /// fp32, and a gradient of the wrong sign or size, 1 and more, in all legs.
 struct tolerances {
     double gradient;    ///< of one tensor, after one step
@@ -37,9 +37,9 @@ struct tolerances {
         return {1e-4, 1e-4};
     case workload::dtype::tf32:
     case workload::dtype::fp16:
-        return {0.12, 0.02};
+        return {0.25, 0.02};
     default:
-        return {0.5, 0.05};
+        return {0.6, 0.05};
     }
 }
 

@@ -195,10 +195,12 @@ struct recipe {
 
 /// Adam's steps have the size of the rate whatever the gradient is, and what a sum of `width` of them changes grows
 /// with the width: so the rate falls with it (G. Yang et al., Tensor programs V, 2022), and 50 steps train networks of
-/// all widths about as far, without a loss so small that rounding decides it.
+/// all widths about as far, without a loss so small that rounding decides it. Wide ones take half of that: at width
+/// 1024 and the whole rate the loss falls by 3 % a step after 50 steps, and PyTorch's own two modes (eager, compiled)
+/// end 10 % apart in bf16.
 [[nodiscard]] constexpr recipe recipe_of(const params& p) noexcept {
     if (p.net == network::bottleneck) return {0.003, 1.0, 1e-4, 0.9, 0, 0, 1e-5, 0.1};
-    const double rate = 0.04 / static_cast<double>(p.transformer.width);
+    const double rate = (p.transformer.width > 512 ? 0.02 : 0.04) / static_cast<double>(p.transformer.width);
     return {rate < 5e-4 ? rate : 5e-4, 1.0, 0.01, 0.9, 0.999, 1e-8, 1e-5, 0.1};
 }
 
