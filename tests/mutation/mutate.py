@@ -52,7 +52,8 @@ FIRST = {
     "compare/graft.hpp": ["compare/files.cpp"],
     "compare/explain.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
     "compare/symptom.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
-    "compare/suspect.hpp": ["compare/explain.cpp", "compare/reported.cpp"],
+    "compare/suspect.hpp": ["compare/suspect.cpp", "compare/explain.cpp", "compare/reported.cpp"],
+    "compare/conclusion.hpp": ["compare/trial.cpp", "compare/explain.cpp"],
     "compare/trial.hpp": ["compare/trial.cpp"],
     "compare/prediction.hpp": ["compare/prediction.cpp"],
 }

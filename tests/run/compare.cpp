@@ -28,6 +28,21 @@ TEST_CASE("--compare runs the baseline's benchmarks: quiet when nothing changed,
     CHECK(at.bench({"--compare", "--filter=work/2"}).code == 0);
 }
 
+TEST_CASE("runs/ keeps as many runs as PLUMBLINE_KEEP says; a wrong number is said before anything is measured") {
+    fake_place at;
+    REQUIRE(at.bench({"--baseline", "--suite=quick"}).code == 0);
+    at.variables["PLUMBLINE_KEEP"] = "2";
+    for (int night = 0; night < 3; ++night) CHECK(at.bench({"--compare", "--sessions=2"}).code == 0);
+    CHECK(at.bench({"--suite=quick", "--sessions=1"}).code == 0);
+    CHECK(at.files("Z").size() == 2);
+    CHECK(at.files("fake-device").size() == 3); // and the baseline
+    at.variables["PLUMBLINE_KEEP"] = "some";
+    const ended wrong = at.bench({"--compare"});
+    CHECK(wrong.code == 2);
+    CHECK(contains(wrong.err, "PLUMBLINE_KEEP=some is not a number from 1 on"));
+    CHECK_FALSE(contains(wrong.err, "session 1"));
+}
+
 TEST_CASE("--compare writes every format to --output") {
     fake_place at;
     REQUIRE(at.bench({"--baseline", "--filter=work/1"}).code == 0);

@@ -323,7 +323,10 @@ inline void settle_strengths(std::vector<weighed>& all) {
         if (&other == &one || other.how_sure == strength::associated || !other.refuted.empty()) continue;
         const bool covers = std::all_of(one.accounts.begin(), one.accounts.end(), [&](const account& mine) {
             return std::any_of(other.accounts.begin(), other.accounts.end(), [&](const account& theirs) {
-                return theirs.of == mine.of && (mine.of->failed || theirs.share >= 0.7 * mine.share);
+                if (theirs.of != mine.of) return false;
+                // Together more than there is: they claim the same part of it, not one the clock's and one the rest.
+                const bool same_part = theirs.share + mine.share > 1.1 * mine.of->total;
+                return mine.of->failed || (same_part && theirs.share >= 0.7 * mine.share);
             });
         });
         if (covers) return &other;
