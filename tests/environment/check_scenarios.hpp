@@ -48,9 +48,15 @@ struct world {
         add("probe/h2d_pinned", "probe", 5e6, 0, 268435456);
         add("probe/d2h_pinned", "probe", 5e6, 0, 268435456);
         add("probe/h2d_pageable", "probe", 12e6, 0, 268435456);
-        add("dataloader/waiting", "dataloader", 0.02, 0, 0);
-        find("dataloader/waiting").what.metric = "waiting_share";
-        find("dataloader/waiting").what.unit = "1";
+        add("dataloader/jpeg/wallp2/pinned/train", "dataloader", 12e6, 0, 0);
+        wait(0.02);
+    }
+
+    /// The training step waits for this share of its time.
+    void wait(double share) {
+        pl::scalar_map& state = find("dataloader/jpeg/wallp2/pinned/train").sessions[0].state;
+        state["waiting_share"] = share;
+        state["trains"] = std::string("training_step/bottleneck/bf16/n128c256h56k1000");
     }
 
     pl::result::result& find(const std::string& id) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "plumbline/core/unit.hpp"
@@ -179,18 +181,29 @@ namespace detail {
                   "the host's memory is slow or far: see numa.local and cpu.quota; use pinned memory in the loader");
 }
 
+/// The share of its time that a training step waited for the DataLoader, as the sessions' state has it; empty where no
+/// training step consumed the batches.
+[[nodiscard]] inline std::optional<double> share_of_waiting(const result::result& measured) {
+    std::vector<double> shares;
+    for (const result::session_result& session : measured.sessions) {
+        const auto share = session.state.find("waiting_share");
+        if (share == session.state.end() || session.state.count("trains") == 0) continue;
+        if (const auto* const value = std::get_if<double>(&share->second)) shares.push_back(*value);
+    }
+    if (shares.empty()) return std::nullopt;
+    return stats::median(std::move(shares));
+}
+
 /// The data loader keeps up with a training step.
 [[nodiscard]] inline check_outcome loader_keeps_up(const check_context& on) {
     if (on.measured == nullptr) return skipped("nothing was measured in this check run");
     for (const result::result& each : on.measured->results) {
-        if (each.what.metric != "waiting_share" || each.status != result::result_status::ok) continue;
-        const auto unit = find_unit(each.what.unit);
-        if (!unit || unit->dimension != "1") continue;
-        const double share = median_of(each) * unit->factor;
+        const auto share = each.status == result::result_status::ok ? share_of_waiting(each) : std::nullopt;
+        if (!share) continue;
         const std::string seen =
-            environment::detail::shown(std::round(share * 1000) / 10) + " % of a step is spent waiting for data";
+            environment::detail::shown(std::round(*share * 1000) / 10) + " % of a step is spent waiting for data";
         const std::string expected = "5 % or less";
-        if (share <= 0.05) return passed(seen, expected);
+        if (*share <= 0.05) return passed(seen, expected);
         return warned(
             seen, expected,
             "more loader workers, pinned memory, a faster disk or smaller images: see the DataLoader's report");
