@@ -56,6 +56,11 @@ TEST_CASE("fused attention and its gradients hold to float64 under every schedul
     }
 }
 
+TEST_CASE("fused attention when warps are far apart: no stage is filled while another warp reads it") {
+    emulation::use(emulation::far_warps());
+    check<bfloat16>(sized(1, 1, 64, 320), {{0, 0}}, 1);
+}
+
 TEST_CASE("fused attention of several heads and sequences, of whole tiles, and of less than one") {
     emulation::use(emulation::schedules().back());
     check<float16>(sized(2, 2, 64, 64), {{0, 0}, {0, 1}, {1, 0}, {1, 1}}, 1);

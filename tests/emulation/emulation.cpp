@@ -226,20 +226,30 @@ private:
         }
         std::vector<std::size_t> places(threads_.size());
         order(places);
+        const std::size_t together = how_.far_warps ? lanes_per_warp : places.size();
         for (bool moved = true; moved;) {
             moved = false;
-            for (std::size_t place : places) {
-                device_thread& thread = threads_[place];
-                if (thread.done || thread.at != waiting::nowhere) continue;
-                resume(thread);
-                moved = true;
-                if (failure_) give_up();
+            for (std::size_t first = 0; first < places.size(); first += together) {
+                while (run_once(places, first, std::min(first + together, places.size()))) moved = true;
             }
         }
         const auto stuck = std::find_if(threads_.begin(), threads_.end(), [](const auto& t) { return !t.done; });
         if (stuck == threads_.end()) return;
         failure_ = std::make_exception_ptr(fault(describe_stuck(*stuck)));
         give_up();
+    }
+
+    /// Runs each of some threads to its next wait; false when all of them wait already.
+    bool run_once(const std::vector<std::size_t>& places, std::size_t first, std::size_t end) {
+        bool moved = false;
+        for (std::size_t i = first; i < end; ++i) {
+            device_thread& thread = threads_[places[i]];
+            if (thread.done || thread.at != waiting::nowhere) continue;
+            resume(thread);
+            moved = true;
+            if (failure_) give_up();
+        }
+        return moved;
     }
 
     /// Unwinds the threads of a block that failed, and tells why it did.
@@ -361,6 +371,11 @@ const std::vector<schedule>& schedules() {
                                            {schedule::order::descending, false, 1, "descending, early copies"},
                                            {schedule::order::shuffled, true, 7, "shuffled, late copies"}};
     return all;
+}
+
+const schedule& far_warps() {
+    static const schedule one{schedule::order::ascending, false, 1, "warps far apart, early copies", true};
+    return one;
 }
 
 void use(const schedule& how) {

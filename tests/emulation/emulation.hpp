@@ -35,10 +35,15 @@ struct schedule {
     bool late_copies = true; ///< only when waited for; false: at once
     std::uint64_t seed = 1;  ///< of shuffled
     std::string name = "ascending";
+    bool far_warps = false; ///< each warp runs to the block's next barrier before another begins; false: all in step
 };
 
 /// The schedules that a kernel should be tested under.
 [[nodiscard]] const std::vector<schedule>& schedules();
+
+/// A schedule that finds what those above do not: a barrier that is missing where fast warps write what slow ones still
+/// read. Threads in order, copies at once.
+[[nodiscard]] const schedule& far_warps();
 
 /// What the next launches use.
 void use(const schedule& how);

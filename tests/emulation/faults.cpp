@@ -103,6 +103,38 @@ TEST_CASE("a wrong shuffle distance, a missing tail, a missing barrier and unwri
 
 namespace {
 
+/// Passes `rounds` numbers from one warp to another through one place; the reader must be done before it is written
+/// again, unless `hasty`.
+__global__ void handed_over(int* to, int rounds, bool hasty) {
+    __shared__ int place;
+    const int warp = static_cast<int>(threadIdx.x / 32);
+    for (int i = 0; i < rounds; ++i) {
+        if (threadIdx.x == 0) place = i + 1;
+        __syncthreads();
+        __syncwarp();
+        if (warp == 1) __syncwarp(); // a slow reader
+        if (threadIdx.x == 32) to[i] = place;
+        if (!hasty) __syncthreads();
+    }
+}
+
+bool right_hand_over(const emulation::schedule& how, bool hasty) {
+    emulation::use(how);
+    std::vector<int> to(3);
+    launch("handed_over", handed_over, {1, 64}, nullptr, to.data(), 3, hasty);
+    return to == std::vector<int>{1, 2, 3};
+}
+
+} // namespace
+
+TEST_CASE("a warp that writes what a slower one still reads is seen when warps are far apart") {
+    CHECK(right_hand_over(emulation::far_warps(), false));
+    CHECK_FALSE(right_hand_over(emulation::far_warps(), true));
+    for (const emulation::schedule& how : emulation::schedules()) CHECK(right_hand_over(how, false));
+}
+
+namespace {
+
 __global__ void half_at_the_barrier() {
     if (threadIdx.x < 32) return;
     __syncthreads();
