@@ -256,6 +256,35 @@ TEST_CASE("a change too small or too large for the slowdown is not blamed") {
     }
 }
 
+TEST_CASE("a change for the better is nobody's fault, nor one of the processor what the GPU's clock does") {
+    pair p;
+    p.gpu_suite();
+    SUBCASE("clocks") {
+        for (const char* id : {"probe/canary_mma", "gemm/*", "conv/*"}) p.slow(id, 1.06, 1.06);
+        p.change("gpu.max_sm_clock_mhz", 1980, 2100).change("gpu.power_limit_w", 600.0, 700.0);
+        p.change("cpu.microcode", "0x1"s, "0x2"s);
+        CHECK(build::names(p.explained()) == "lower SM clock consistent");
+        p.change("gpu.max_sm_clock_mhz", 1980, 1800);
+        CHECK(build::names(p.explained()) == "GPU clock setting consistent");
+    }
+    SUBCASE("memory of the GPU") {
+        p.slow("conv/*", 2).part("conv/*", "workspace_bytes", std::int64_t{900000000}, std::int64_t{0});
+        p.state("gpu.memory_used_bytes", std::int64_t{140000000000}, std::int64_t{3407872});
+        p.state("gpu.memory_free_bytes", std::int64_t{9000000000}, std::int64_t{140000000000});
+        CHECK(p.explained().causes.empty());
+        p.state("gpu.memory_free_bytes", std::int64_t{140000000000}, std::int64_t{9000000000});
+        CHECK(build::names(p.explained()) == "GPU memory in use consistent");
+    }
+    SUBCASE("the host of a loader") {
+        p.slow("dataloader/*", 2).measured("dataloader/*", "read_us_per_image", 10, 1000);
+        p.state("load.pressure_io", 30.0, 1.0).state("memory.available_bytes", 1e9, 9e9);
+        p.change("cgroup.cpu_quota", 2.0, 8.0, 4).state("memory.swap_used_bytes", 9e9, 0.0);
+        CHECK(p.explained().causes.empty());
+        p.state("load.pressure_io", 1.0, 30.0);
+        CHECK(build::names(p.explained()) == "storage consistent");
+    }
+}
+
 TEST_CASE("the CPU's own canary speaks of its clock and of other work") {
     pair p("cpu");
     p.add("gemm/fp32/tn/m512n512k512", 100).add("probe/canary_fma", 10).add("probe/canary_copy", 10);

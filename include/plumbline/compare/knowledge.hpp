@@ -141,6 +141,7 @@ inline const list& own() {
          .attributes = {"gpu.application_sm_clock_mhz", "gpu.sm_clock_offset_mhz", "gpu.max_sm_clock_mhz",
                         "gpu.default_sm_clock_mhz", "gpu.cuda_max_clock_khz", "gpu.auto_boost",
                         "env.CUDA_DISABLE_PERF_BOOST"},
+         .way = turn::down,
          .backend = "cuda",
          .touches = ids::device_work(),
          .shows = {m::clock_lower},
@@ -218,19 +219,24 @@ inline const list& own() {
          .remedy = "nvidia-smi shows which process it is; end it or measure when it is gone",
          .experiment = "end the other process and run bench --compare again",
          .sources = {"NVIDIA/TensorRT#2377"}});
-    add({.component = "GPU memory in use",
-         .attributes = {"gpu.memory_used_bytes", "gpu.memory_free_bytes"},
-         .at_least_share = 0.1,
-         .backend = "cuda",
-         .touches = ids::math(),
-         .shows = {m::workspace_smaller, m::fallback_chosen, m::out_of_memory},
-         .canary = canary_view::spared,
-         .most = 10,
-         .symptom = true,
-         .effect = "with little memory free, libraries fall back to plans with less workspace or fail",
-         .remedy = "nvidia-smi shows who holds the memory; free it and measure again",
-         .experiment = "free the memory and run bench --compare again",
-         .sources = {"BVLC/caffe#2211", "pytorch/pytorch#558", "AUTOMATIC1111/stable-diffusion-webui#11063"}});
+    knowledge held{.component = "GPU memory in use",
+                   .attributes = {"gpu.memory_used_bytes"},
+                   .way = turn::up,
+                   .at_least_share = 0.1,
+                   .backend = "cuda",
+                   .touches = ids::math(),
+                   .shows = {m::workspace_smaller, m::fallback_chosen, m::out_of_memory},
+                   .canary = canary_view::spared,
+                   .most = 10,
+                   .symptom = true,
+                   .effect = "with little memory free, libraries fall back to plans with less workspace or fail",
+                   .remedy = "nvidia-smi shows who holds the memory; free it and measure again",
+                   .experiment = "free the memory and run bench --compare again",
+                   .sources = {"BVLC/caffe#2211", "pytorch/pytorch#558", "AUTOMATIC1111/stable-diffusion-webui#11063"}};
+    add(held);
+    held.attributes = {"gpu.memory_free_bytes"};
+    held.way = turn::down;
+    add(held);
     add({.component = "GPU memory faults",
          .attributes = {"gpu.ecc_uncorrected", "gpu.row_remap_failed", "gpu.row_remap_pending",
                         "gpu.rows_remapped_uncorrected", "gpu.rows_remapped_corrected", "gpu.pages_retired",
@@ -405,9 +411,20 @@ inline const list& own() {
          .experiment = "boot the old driver and run bench --compare again",
          .sources = {"triton-inference-server/fastertransformer_backend#78", "NVIDIA/TensorRT#2932",
                      "tensorflow/tensorflow#5417", "jax-ml/jax#4889"}});
+    add({.component = "CPU microcode",
+         .attributes = {"cpu.microcode"},
+         .touches = ids::host(),
+         .touches_on_cpu = ids::all(),
+         .canary = canary_view::either,
+         .most = 2,
+         .weight = 0.5,
+         .effect = "microcode switches mitigations and instructions of the processor",
+         .remedy = "compare with a sibling on the old microcode",
+         .experiment = "run the suite on a sibling with the old microcode",
+         .sources = {}});
     add({.component = "firmware",
          .attributes = {"machine.bios_version", "machine.bios_date", "gpu.vbios", "gpu.inforom", "machine.board",
-                        "machine.product", "machine.vendor", "cpu.microcode"},
+                        "machine.product", "machine.vendor"},
          .touches = ids::all(),
          .shows = {m::canary_slower, m::clock_lower},
          .canary = canary_view::either,
@@ -659,6 +676,7 @@ inline const list& own() {
          .sources = {"pytorch/pytorch#194605", "NVIDIA/DALI#1209"}});
     add({.component = "CPU quota",
          .attributes = {"cgroup.cpu_quota"},
+         .way = turn::down,
          .touches = host_bound,
          .touches_on_cpu = cpu_work,
          .shows = {m::quota_hit, m::processors_fewer, m::threads_changed},
@@ -726,30 +744,38 @@ inline const list& own() {
     work.touches_on_cpu = all_cpu_work;
     work.shows.push_back(m::canary_slower); // the canary runs on these processors too
     add(work);
-    add({.component = "host memory",
-         .attributes = {"load.pressure_memory", "memory.swap_used_bytes", "cgroup.memory_limit_bytes",
-                        "cgroup.memory_high_bytes", "memory.available_bytes"},
-         .at_least_share = 0.5,
-         .touches = {"dataloader/*", "probe/h2d_pageable*"},
-         .shows = {m::memory_pressure, m::out_of_memory},
-         .most = 20,
-         .symptom = true,
-         .effect = "short of memory, the host drops its page cache or swaps",
-         .remedy = "free memory or raise the limit",
-         .experiment = "free memory and run bench --compare again",
-         .sources = {"NVIDIA/DALI#1415"}});
-    add({.component = "storage",
-         .attributes = {"load.pressure_io", "data.*"},
-         .at_least_share = 0.5,
-         .touches = ids::loader(),
-         .shows = {m::read_slower},
-         .most = 20,
-         .weight = 0.5,
-         .symptom = true,
-         .effect = "reading from slower or busy storage",
-         .remedy = "put the data on a local disk, or warm the page cache",
-         .experiment = "run with the data in /dev/shm",
-         .sources = {"NVIDIA/DALI#1415", "NVIDIA/DALI#259", "huggingface/neuralcoref#234"}});
+    knowledge memory{.component = "host memory",
+                     .attributes = {"load.pressure_memory", "memory.swap_used_bytes"},
+                     .way = turn::up,
+                     .at_least_share = 0.5,
+                     .touches = {"dataloader/*", "probe/h2d_pageable*"},
+                     .shows = {m::memory_pressure, m::out_of_memory},
+                     .most = 20,
+                     .symptom = true,
+                     .effect = "short of memory, the host drops its page cache or swaps",
+                     .remedy = "free memory or raise the limit",
+                     .experiment = "free memory and run bench --compare again",
+                     .sources = {"NVIDIA/DALI#1415"}};
+    add(memory);
+    memory.attributes = {"cgroup.memory_limit_bytes", "cgroup.memory_high_bytes", "memory.available_bytes"};
+    memory.way = turn::down;
+    add(memory);
+    knowledge disk{.component = "storage",
+                   .attributes = {"data.*"},
+                   .at_least_share = 0.5,
+                   .touches = ids::loader(),
+                   .shows = {m::read_slower},
+                   .most = 20,
+                   .weight = 0.5,
+                   .symptom = true,
+                   .effect = "reading from slower or busy storage",
+                   .remedy = "put the data on a local disk, or warm the page cache",
+                   .experiment = "run with the data in /dev/shm",
+                   .sources = {"NVIDIA/DALI#1415", "NVIDIA/DALI#259", "huggingface/neuralcoref#234"}};
+    add(disk);
+    disk.attributes = {"load.pressure_io"};
+    disk.way = turn::up;
+    add(disk);
     add({.component = "/dev/shm",
          .attributes = {"memory.shm_bytes", "memory.shm_free_bytes"},
          .way = turn::down,
