@@ -94,11 +94,13 @@ TEST_CASE("norms: every kernel there is, with more rows than groups") {
                     check_forward(memory, in, plan);
             }
         };
-        each(kernels::forward_shapes, false);
-        if (element == 4)
+        if (element == 4) {
+            each(kernels::forward_shapes<4>, false);
             each(kernels::backward_shapes<4>, true);
-        else
+        } else {
+            each(kernels::forward_shapes<2>, false);
             each(kernels::backward_shapes<2>, true);
+        }
     }
 }
 
@@ -174,6 +176,8 @@ TEST_CASE("norms: what the kernels cannot do is refused") {
     plan.stages = 9;
     CHECK_THROWS_AS(run_forward(memory, in, plan), error);
     // Rows of 9 begin at every offset, which a stride of 4 does not keep.
+    CHECK_THROWS_WITH_AS(run_backward(memory, in, {32, 2, 0, 1}, dtype::fp32), doctest::Contains("and no stages"),
+                         error);
     const norm_case odd = make_case(dtype::fp16, false, 20, 9);
     CHECK_THROWS_WITH_AS(run_forward(memory, odd, {32, 1, 1, 1}), doctest::Contains("is not for rows of 9"), error);
     kernels::norm how = arguments(in);

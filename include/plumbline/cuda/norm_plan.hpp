@@ -27,7 +27,8 @@ inline constexpr unsigned most_norm_stages = 4;
 struct norm_plan {
     unsigned threads = 0; ///< of a group; 0: rows too long for registers, the kernel that reads a row several times
     unsigned units = 0;   ///< of 16 bytes, for each thread
-    unsigned stages = 0;  ///< rows that are on their way into shared memory at a time, 1 to most_norm_stages
+    unsigned stages = 0;  ///< rows that are on their way into shared memory at a time, up to most_norm_stages; 0: each
+                          ///< group has one row at most, which goes straight into registers (forward only)
     unsigned blocks = 0;
 
     bool operator==(const norm_plan&) const = default;
@@ -37,7 +38,7 @@ struct norm_plan {
 };
 
 /// A kernel that exists: threads and units as in norm_plan, the blocks of it that its registers let run on one
-/// multiprocessor, and the stages that do well with it.
+/// multiprocessor, and the stages that do well with it; with 0 stages another kernel than with some.
 struct norm_shape {
     unsigned threads;
     unsigned units;
@@ -47,49 +48,58 @@ struct norm_shape {
     [[nodiscard]] constexpr std::uint64_t capacity() const noexcept { return std::uint64_t{threads} * units; }
 };
 
-inline constexpr std::array<norm_shape, 12> forward_shapes{{{32, 1, 8, 4},
+/// In each table the first shape that holds a row is used; others of the same size are there to be tried out.
+template <std::size_t ElementBytes>
+inline constexpr std::array<norm_shape, 13> forward_shapes{{{32, 1, 8, 4},
                                                             {32, 2, 8, 3},
-                                                            {32, 3, 6, 2},
+                                                            {32, 3, 8, 0},
                                                             {32, 4, 5, 2},
                                                             {128, 2, 8, 2},
                                                             {128, 4, 5, 1},
+                                                            {256, 2, 5, 0},
                                                             {128, 5, 5, 1},
                                                             {256, 4, 2, 1},
-                                                            {256, 5, 2, 1},
+                                                            {512, 3, 2, 0},
                                                             {512, 4, 1, 2},
                                                             {1024, 4, 1, 1},
                                                             {1024, 8, 1, 1}}};
+template <>
+inline constexpr std::array<norm_shape, 11> forward_shapes<4>{{{32, 1, 8, 4},
+                                                               {32, 2, 8, 3},
+                                                               {32, 4, 5, 2},
+                                                               {128, 2, 8, 2},
+                                                               {128, 4, 5, 1},
+                                                               {512, 2, 3, 0},
+                                                               {256, 4, 2, 1},
+                                                               {256, 5, 2, 1},
+                                                               {512, 4, 1, 2},
+                                                               {1024, 4, 1, 1},
+                                                               {1024, 8, 1, 1}}};
 
 /// A backward thread keeps two fp32 sums for each of its columns in registers, so that it has half as many units of
 /// 16-bit elements as of fp32.
 template <std::size_t ElementBytes>
-inline constexpr std::array<norm_shape, 15> backward_shapes{{{32, 1, 8, 3},
+inline constexpr std::array<norm_shape, 12> backward_shapes{{{32, 1, 8, 3},
                                                              {32, 2, 5, 3},
                                                              {32, 3, 4, 2},
                                                              {32, 4, 4, 2},
                                                              {128, 2, 5, 2},
                                                              {256, 2, 3, 2},
                                                              {512, 1, 2, 2},
-                                                             {128, 4, 4, 2},
                                                              {192, 3, 3, 2},
-                                                             {256, 4, 2, 2},
                                                              {512, 2, 2, 2},
-                                                             {1024, 1, 1, 2},
-                                                             {512, 3, 1, 2},
-                                                             {512, 4, 1, 2},
-                                                             {1024, 2, 1, 2}}};
+                                                             {768, 2, 1, 2},
+                                                             {1024, 2, 1, 2},
+                                                             {512, 4, 1, 2}}};
 template <>
-inline constexpr std::array<norm_shape, 11> backward_shapes<4>{{{32, 2, 6, 3},
-                                                                {32, 4, 5, 2},
-                                                                {32, 8, 3, 2},
-                                                                {128, 4, 5, 2},
-                                                                {512, 2, 1, 2},
-                                                                {256, 4, 3, 2},
-                                                                {384, 3, 2, 2},
-                                                                {512, 4, 1, 3},
-                                                                {1024, 2, 1, 2},
-                                                                {512, 8, 1, 1},
-                                                                {1024, 4, 1, 1}}};
+inline constexpr std::array<norm_shape, 8> backward_shapes<4>{{{32, 2, 6, 3},
+                                                               {32, 4, 5, 2},
+                                                               {32, 8, 3, 2},
+                                                               {128, 4, 5, 2},
+                                                               {512, 2, 1, 2},
+                                                               {384, 3, 2, 2},
+                                                               {512, 4, 1, 3},
+                                                               {512, 8, 1, 1}}};
 
 /// Elements of `element_bytes` in a unit.
 [[nodiscard]] constexpr std::int64_t elements_per_unit(std::size_t element_bytes) noexcept {
@@ -116,11 +126,15 @@ inline constexpr std::array<norm_shape, 11> backward_shapes<4>{{{32, 2, 6, 3},
 }
 
 /// Blocks for `shape`: enough to fill the device, no more than there are rows, and a number of groups that is a
-/// multiple of offset_period.
+/// multiple of offset_period; a group for each row where there are no stages.
 [[nodiscard]] constexpr norm_plan norm_plan_of(const norm_shape& shape, std::int64_t rows, std::int64_t hidden,
                                                std::size_t element_bytes, int sm_count) noexcept {
     norm_plan plan{shape.threads, shape.units, shape.stages, 0};
     const std::int64_t groups = plan.groups();
+    if (shape.stages == 0) {
+        plan.blocks = static_cast<unsigned>((rows + groups - 1) / groups);
+        return plan;
+    }
     const std::int64_t period = offset_period(hidden, element_bytes);
     const std::int64_t step = period / std::gcd(period, groups); // blocks
     const std::int64_t wanted =
@@ -148,11 +162,11 @@ inline constexpr std::array<norm_shape, 11> backward_shapes<4>{{{32, 2, 6, 3},
 /// Whether the plan's kernel holds rows of this width, and keeps their offset (see above).
 [[nodiscard]] constexpr bool suits(const norm_plan& plan, std::int64_t rows, std::int64_t hidden,
                                    std::size_t element_bytes) noexcept {
-    if (plan.blocks == 0 || plan.stages == 0 || plan.stages > most_norm_stages) return false;
+    if (plan.blocks == 0 || plan.stages > most_norm_stages) return false;
     if (plan.threads == 0) return true;
     const std::int64_t step = std::int64_t{plan.blocks} * plan.groups();
     return units_of_row(hidden, element_bytes) <= std::uint64_t{plan.threads} * plan.units &&
-           (step >= rows || step % offset_period(hidden, element_bytes) == 0);
+           (step >= rows || (plan.stages > 0 && step % offset_period(hidden, element_bytes) == 0));
 }
 
 namespace detail {
@@ -174,7 +188,8 @@ template <std::size_t N>
 /// The plan of a forward pass over rows x hidden elements on a device with `sm_count` multiprocessors.
 [[nodiscard]] constexpr norm_plan plan_forward(std::int64_t rows, std::int64_t hidden, std::size_t element_bytes,
                                                int sm_count) noexcept {
-    return detail::choose(forward_shapes, rows, hidden, element_bytes, sm_count);
+    return element_bytes == 4 ? detail::choose(forward_shapes<4>, rows, hidden, element_bytes, sm_count)
+                              : detail::choose(forward_shapes<2>, rows, hidden, element_bytes, sm_count);
 }
 
 [[nodiscard]] constexpr norm_plan plan_backward(std::int64_t rows, std::int64_t hidden, std::size_t element_bytes,

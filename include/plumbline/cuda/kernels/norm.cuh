@@ -351,7 +351,8 @@ template <const auto& Shapes, class Body>
 void with_shape(const norm_plan& plan, Body body) {
     bool found = false;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-        ((Shapes[I].threads == plan.threads && Shapes[I].units == plan.units
+        ((Shapes[I].threads == plan.threads && Shapes[I].units == plan.units &&
+                  (Shapes[I].stages == 0) == (plan.stages == 0)
               ? (body(std::integral_constant<std::size_t, I>{}), found = true)
               : false),
          ...);
@@ -359,7 +360,7 @@ void with_shape(const norm_plan& plan, Body body) {
     (std::make_index_sequence<Shapes.size()>{});
     if (!found) {
         throw error("norm: no kernel has " + std::to_string(plan.threads) + " threads a row and " +
-                    std::to_string(plan.units) + " units each");
+                    std::to_string(plan.units) + " units each" + (plan.stages == 0 ? " and no stages" : ""));
     }
 }
 

@@ -13,17 +13,21 @@ namespace device {
 /// Each group keeps its share of gamma and beta in registers where there is room, and steps through its rows. A row is
 /// read from memory once, into shared memory while earlier rows are worked on, and from there into registers if there
 /// is room: first its mean is summed, then the squared deviations from it, then y is written.
-template <class T, int Threads, int Units, int BlocksPerSm>
+///
+/// With `Once` each group has one row only, which goes straight into registers: many small blocks, of which the
+/// hardware starts one as soon as another ends.
+template <class T, int Threads, int Units, int BlocksPerSm, bool Once>
 __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
     norm_forward(const T* x, const T* gamma, const T* beta, T* y, float* mean_out, float* inverse_out,
                  norm_arguments how) {
     constexpr int count = per_unit<T>;
-    constexpr bool keep = Threads <= 512; // gamma and beta in registers
-    constexpr bool hold = Units <= 4;     // and the row; else it is looked at in shared memory
+    constexpr bool keep = Threads <= 512 && !Once; // gamma and beta in registers
+    constexpr bool hold = Units <= 4 || Once;      // and the row; else it is looked at in shared memory
     norm_place<T, Threads> place(how.hidden);
     uint4* const slots = reinterpret_cast<uint4*>(dynamic_shared()) + threadIdx.x;
     constexpr int stride = place.block_threads;
     const auto fetch = [&](uint4* slot, int row) {
+        if constexpr (Once) return;
         place.template fetch<Units, stride>(slot, x, row, how.rows);
         commit_copies();
     };
@@ -45,20 +49,25 @@ __global__ void __launch_bounds__(Threads == 32 ? 128 : Threads, BlocksPerSm)
     unsigned stage = 0;
     for (int row = place.first_row; row < how.rows; row += place.row_step) {
         place.offset = anew(place.offset);
-        wait_for_row(how.stages);
+        if constexpr (!Once) wait_for_row(how.stages);
         uint4* const slot = slots + stage * Units * stride;
         const int coming = row + static_cast<int>(how.stages) * place.row_step;
         uint4 units[hold ? Units : 1];
         // Unit k of this row, zeros for what is not of it.
         const auto look = [&](int k) {
             const covered<T> own = place.unit(k);
+            if constexpr (Once) return own.load(x + std::int64_t{row} * how.hidden);
             const uint4 unit = own.any() ? slot[k * stride] : make_uint4(0, 0, 0, 0);
             return own.all() ? unit : own.only(unit);
         };
+        if constexpr (Once) { // all on their way before the first is looked at
+#pragma unroll
+            for (int k = 0; k < Units; ++k) units[k] = look(k);
+        }
         float sum = 0;
 #pragma unroll
         for (int k = 0; k < Units; ++k) {
-            const uint4 unit = look(k);
+            const uint4 unit = Once ? units[hold ? k : 0] : look(k);
             if constexpr (hold) units[k] = unit;
             float values[count];
             widen<T>(unit, values);
@@ -159,9 +168,10 @@ void norm_forward(cudaStream_t on, const norm& how, const norm_plan& plan, const
             start(device::norm_forward_long<T>);
             return;
         }
-        detail::with_shape<forward_shapes>(plan, [&](auto at) {
-            constexpr norm_shape chosen = forward_shapes[at];
-            start(device::norm_forward<T, chosen.threads, chosen.units, chosen.blocks_per_sm>);
+        constexpr auto& shapes = forward_shapes<sizeof(T)>;
+        detail::with_shape<shapes>(plan, [&](auto at) {
+            constexpr norm_shape chosen = shapes[at];
+            start(device::norm_forward<T, chosen.threads, chosen.units, chosen.blocks_per_sm, chosen.stages == 0>);
         });
     });
 }
