@@ -84,7 +84,7 @@ TEST_CASE(
     std::printf("  %zu norms verified\n", checked);
 }
 
-// For compute-sanitizer's racecheck, which takes a second and more for each of these.
+// For compute-sanitizer's racecheck, which is too slow for the rest.
 TEST_CASE("norms: a small set for racecheck: one block of every kernel, aligned and not") {
     for (dtype type : {dtype::fp32, dtype::bf16}) {
         const std::size_t element = workload::input_bytes(type);
