@@ -7,7 +7,7 @@
 # Environment:
 #   PLUMBLINE_NO_INSTALL=1    never install anything
 #   PLUMBLINE_CMAKE_ARGS      more arguments for cmake, separated by spaces (-DPLUMBLINE_CPU=OFF ...)
-#   PLUMBLINE_JOBS            parallel compiler processes; default: cores, at most one for each GiB of free memory
+#   PLUMBLINE_JOBS            parallel compiler processes; default: cores, at most one for each 2 GiB of free memory
 #   CXX, CMAKE_PREFIX_PATH, CLI11_ROOT, oneDNN_ROOT, CUDNN_ROOT, CUDACXX: as CMake understands them
 
 plumbline_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -172,8 +172,9 @@ plumbline_jobs() {
     local cores free_gib
     cores=$(nproc)
     free_gib=$(($(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo) / 1048576))
-    [ "$free_gib" -lt 1 ] && free_gib=1
-    echo "${PLUMBLINE_JOBS:-$((cores < free_gib ? cores : free_gib))}"
+    # The largest file of bench takes 1.9 GiB.
+    local most=$((free_gib < 4 ? 1 : free_gib / 2))
+    echo "${PLUMBLINE_JOBS:-$((cores < most ? cores : most))}"
 }
 
 # Configures build/release with the options given, unless that was done already with the same options, compiler and
@@ -220,7 +221,9 @@ plumbline_make() {
 plumbline_set_up() {
     local kind=$1
     shift
-    mkdir -p "$plumbline_build"
+    if ! { mkdir -p "$plumbline_build" && : >>"$plumbline_build.lock"; } 2>/dev/null || [ ! -w "$plumbline_build" ]; then
+        plumbline_fail "$plumbline_build cannot be written: copy the tree to a folder of your own and call it there"
+    fi
     exec 9>"$plumbline_build.lock"
     if command -v flock >/dev/null && ! flock -n 9; then
         plumbline_say "waiting for another call that is building"

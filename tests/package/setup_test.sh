@@ -183,6 +183,14 @@ fresh
 call CMAKE_FAILS=build
 is 'a failing build' "$status" 6
 
+# A tree that cannot be written to.
+fresh
+touch "$work/tree/build"
+call
+is 'a tree that cannot be written to' "$status" 6
+has 'a tree that cannot be written to' "$err" 'copy the tree'
+rm "$work/tree/build"
+
 # A build folder of a moved tree is made anew.
 fresh
 call
