@@ -10,6 +10,7 @@
 
 #include "plumbline/core/error.hpp"
 #include "plumbline/core/exit_code.hpp"
+#include "plumbline/core/file_descriptor.hpp"
 #include "plumbline/core/hash.hpp"
 #include "plumbline/core/nearest.hpp"
 #include "plumbline/core/scalar.hpp"

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "plumbline/core/error.hpp"
+#include "plumbline/core/file_descriptor.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
@@ -27,35 +27,13 @@ inline constexpr std::size_t max_file_bytes = std::size_t{512} << 20;
 
 namespace detail {
 
-/// Owns a POSIX file descriptor.
-class descriptor {
-public:
-    explicit descriptor(int fd) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~descriptor() {
-        if (fd_ >= 0) ::close(fd_);
-    }
-
-    [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
-    [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-    int fd_;
-};
-
 /// Opens for this process alone (O_CLOEXEC), repeated when a signal interrupts.
-[[nodiscard]] inline descriptor open_file(const std::filesystem::path& path, int flags, mode_t mode = 0) {
+[[nodiscard]] inline file_descriptor open_file(const std::filesystem::path& path, int flags, mode_t mode = 0) {
     int fd = -1;
     do {
         fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
     } while (fd < 0 && errno == EINTR);
-    return descriptor(fd);
+    return file_descriptor(fd);
 }
 
 [[nodiscard]] inline std::string system_message(int code) {
@@ -127,14 +105,14 @@ inline void remove_leftovers(const std::filesystem::path& target) {
     std::error_code code;
     for (std::filesystem::directory_iterator it(folder_of(target), code), end; !code && it != end; it.increment(code)) {
         if (!is_temporary_name(it->path().filename().string(), target.filename().string())) continue;
-        const descriptor file = open_file(it->path(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        const file_descriptor file = open_file(it->path(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
         if (!file.valid() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) continue;
         std::error_code ignored; // another process may have been faster
         std::filesystem::remove(it->path(), ignored);
     }
 }
 
-inline void write_all(const descriptor& file, std::string_view text, const std::filesystem::path& path) {
+inline void write_all(const file_descriptor& file, std::string_view text, const std::filesystem::path& path) {
     while (!text.empty()) {
         const ssize_t written = ::write(file.get(), text.data(), text.size());
         if (written < 0 && errno == EINTR) continue;
@@ -186,7 +164,7 @@ private:
     }
 
     std::filesystem::path path_;
-    descriptor file_;
+    file_descriptor file_;
     bool renamed_ = false;
 };
 
@@ -198,7 +176,7 @@ private:
 }
 
 inline void write_stream(const std::filesystem::path& path, std::string_view text) {
-    const descriptor file = open_file(path, O_WRONLY | O_NOCTTY);
+    const file_descriptor file = open_file(path, O_WRONLY | O_NOCTTY);
     if (!file.valid()) fail(path, "open", errno);
     write_all(file, text, path);
 }
@@ -221,7 +199,7 @@ inline void check_replaceable(const std::filesystem::path& target) {
 /// Whole contents of a regular file; file_error when it cannot be read, is no file or is larger than max_file_bytes.
 [[nodiscard]] inline std::string read_file(const std::filesystem::path& path) {
     // Without O_NONBLOCK opening a FIFO waits for a writer for ever.
-    const detail::descriptor file = detail::open_file(path, O_RDONLY | O_NONBLOCK);
+    const file_descriptor file = detail::open_file(path, O_RDONLY | O_NONBLOCK);
     if (!file.valid()) detail::fail(path, "open", errno);
     struct stat status {};
     if (::fstat(file.get(), &status) != 0) detail::fail(path, "read", errno);
@@ -259,7 +237,7 @@ inline void write_atomically(const std::filesystem::path& path, std::string_view
     temporary.write(text, target);
     temporary.rename_to(target);
     // The rename is on disk only when the folder is. Some file systems cannot sync a folder; the file is whole anyway.
-    const detail::descriptor folder = detail::open_file(detail::folder_of(target), O_RDONLY | O_DIRECTORY);
+    const file_descriptor folder = detail::open_file(detail::folder_of(target), O_RDONLY | O_DIRECTORY);
     if (folder.valid()) static_cast<void>(::fsync(folder.get()));
 }
 

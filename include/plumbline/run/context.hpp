@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plumbline/core/file_descriptor.hpp"
 #include "plumbline/environment/collect.hpp"
 #include "plumbline/json/file.hpp"
 #include "plumbline/run/backend_choice.hpp"
@@ -154,7 +155,7 @@ inline void write_report(const context& in, const std::string& text) {
 class file_lock {
 public:
     explicit file_lock(const std::filesystem::path& target) : path_(target.string() + ".tmp.lock") {
-        fd_ = descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
+        fd_ = file_descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
         if (fd_.get() < 0)
             throw file_error(path_, std::string("cannot be made: ") + std::strerror(errno) +
                                         "; choose a file in a folder that can be written");
@@ -175,7 +176,7 @@ public:
 
 private:
     std::string path_;
-    descriptor fd_;
+    file_descriptor fd_;
 };
 
 } // namespace run

@@ -12,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -25,34 +24,11 @@
 #include <unistd.h>
 
 #include "plumbline/core/error.hpp"
+#include "plumbline/core/file_descriptor.hpp"
 
 PLUMBLINE_NAMESPACE_BEGIN
 
 namespace run {
-
-/// An open file descriptor that closes itself.
-class descriptor {
-public:
-    descriptor() = default;
-    explicit descriptor(int fd) noexcept : fd_(fd) {}
-    descriptor(descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    descriptor& operator=(descriptor&& other) noexcept {
-        if (this != &other) {
-            close();
-            fd_ = std::exchange(other.fd_, -1);
-        }
-        return *this;
-    }
-    ~descriptor() { close(); }
-
-    [[nodiscard]] int get() const noexcept { return fd_; }
-    void close() noexcept {
-        if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-    }
-
-private:
-    int fd_ = -1;
-};
 
 /// While it lives, SIGINT and SIGTERM do not end the process but are kept for taken(). One at a time, in the thread
 /// that starts the children. Without it both signals do what they always do.
@@ -64,7 +40,7 @@ public:
         sigaddset(&watched, SIGINT);
         sigaddset(&watched, SIGTERM);
         if (sigprocmask(SIG_BLOCK, &watched, &before_) != 0) throw error("cannot block SIGINT and SIGTERM");
-        fd_ = descriptor(::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC));
+        fd_ = file_descriptor(::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC));
         if (fd_.get() < 0) {
             sigprocmask(SIG_SETMASK, &before_, nullptr);
             throw error(std::string("cannot watch for signals: ") + std::strerror(errno));
@@ -91,7 +67,7 @@ public:
 
 private:
     sigset_t before_{};
-    descriptor fd_;
+    file_descriptor fd_;
     std::optional<int> first_;
 };
 
@@ -167,8 +143,8 @@ public:
                   const child_setting& how = {}) {
         std::array<int, 2> ends{};
         if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_system("cannot make a pipe");
-        lines_ = descriptor(ends[0]);
-        descriptor write_end(ends[1]);
+        lines_ = file_descriptor(ends[0]);
+        file_descriptor write_end(ends[1]);
         ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
         for (std::string& argument : arguments) {
             const std::size_t at = argument.find("{fd}");
@@ -278,7 +254,7 @@ private:
     }
 
     pid_t pid_ = -1;
-    descriptor lines_;
+    file_descriptor lines_;
     std::string pending_;
     std::optional<int> status_;
 };
