@@ -83,7 +83,7 @@ TEST_CASE("the standard suite has as many of each family as the design names, an
     CHECK(count("cuda", "dataloader") == 6);
     CHECK(count("cpu", "dataloader") == 6);
     for (const char* id : {"dataloader/jpeg/w1p2", "dataloader/jpeg/whalfp2", "dataloader/jpeg/wallp2",
-                           "dataloader/jpeg/wbestp2", "dataloader/raw/whalfp2", "dataloader/jpeg/wallp2/train"}) {
+                           "dataloader/jpeg/wbestp2", "dataloader/raw/whalfp2", "dataloader/jpeg/wallp2/step100ms"}) {
         CHECK(holds(standard.of("cpu"), {id}));
     }
 }
