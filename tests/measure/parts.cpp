@@ -65,7 +65,8 @@ TEST_CASE("bursts start at their length in device time") {
     const settings rules;
     CHECK(burst_control(rules, 200'000, true, 1024).samples() == 40);
     CHECK(burst_control(rules, 4e6, true, 1024).samples() == 3);
-    CHECK(burst_control(rules, 16e6, true, 1024).samples() == 2);
+    CHECK(burst_control(rules, 7e6, true, 1024).samples() == 2);
+    CHECK(burst_control(rules, 12e6, true, 1024).samples() == 1);
     CHECK(burst_control(rules, 1e9, true, 1024).samples() == 1);
     CHECK(burst_control(rules, 200'000, true, 16).samples() == 16);
     CHECK(burst_control(rules, 200'000, true, 1024).pause() == rules.pause);
@@ -156,7 +157,9 @@ TEST_CASE("a prediction is what the benchmark took before, else the engine's own
     heavy.kind = benchmark_class::sustained;
     CHECK(predict.seconds(heavy, two) == doctest::Approx(4.02));
     heavy.kind = benchmark_class::training_step;
-    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.02));
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(0.6 + 0.4 + 40 * 2.2e-3 + 9 * 0.06));
+    heavy.kind = benchmark_class::dataloader;
+    CHECK(predict.seconds(heavy, two) == doctest::Approx(2.5));
     heavy.kind = benchmark_class::host;
     CHECK(predict.seconds(heavy, two) == doctest::Approx(2.25));
     heavy.params["kind"] = std::string("h2d_pageable");

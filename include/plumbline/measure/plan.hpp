@@ -34,11 +34,11 @@ namespace measure {
     return rounds <= limit && affordable ? rounds : least;
 }
 
-/// Samples of one burst: as many as its length holds; of longer ones min_burst_samples, in at most four times the
-/// length; at least one.
+/// Samples of one burst: as many as its length holds; of longer ones min_burst_samples, in at most twice the length;
+/// at least one. Four times the length took training steps of 12 ms to the power cap of an H200.
 [[nodiscard]] inline std::size_t samples_of_burst(double sample_ns, const settings& rules) {
     const double fit = static_cast<double>(rules.burst.count()) / sample_ns;
-    const double few = std::min(static_cast<double>(rules.min_burst_samples), 4 * fit);
+    const double few = std::min(static_cast<double>(rules.min_burst_samples), 2 * fit);
     return static_cast<std::size_t>(std::clamp(std::max(fit, few), 1.0, 1e6));
 }
 

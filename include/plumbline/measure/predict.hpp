@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "plumbline/measure/plan.hpp"
+#include "plumbline/measure/stop_rule.hpp"
 #include "plumbline/result/result.hpp"
 #include "plumbline/stats/descriptive.hpp"
 
@@ -51,7 +52,9 @@ public:
             if (is_one_of(what, {"launch", "graph_launch", "host_wake"})) return short_procedure;
             return last_sample + pinning(what) + most;
         case benchmark_class::training_step:
+            return training_preparation + as_seconds(rules_.settle) + std::min(most, burst_seconds(what));
         case benchmark_class::dataloader:
+            return loader_start + most;
         case benchmark_class::imported:
             break; // procedures use what they are given
         }
@@ -69,6 +72,8 @@ private:
     /// Allocation, inputs, plan choice, touching and the plan of the samples, as seen on an H200 with operators of a
     /// few 100 MB (0.01 to 0.04 s).
     static constexpr double preparation = 0.02;
+    static constexpr double training_preparation = 0.6; ///< weights, and plans of dozens of products
+    static constexpr double loader_start = 0.5;         ///< page cache, threads, pinned memory of the first one
     static constexpr double last_sample = 0.25;    ///< a procedure's last sample (a process start) ends after its time
     static constexpr double short_procedure = 0.1; ///< hundreds of samples of microseconds
 
@@ -100,8 +105,8 @@ private:
     [[nodiscard]] double burst_seconds(const workload::description& what) const {
         const double sample = std::max(as_seconds(rules_.min_sample), launch_seconds(what));
         const auto per_burst = static_cast<double>(samples_of_burst(sample * 1e9, rules_));
-        const double bursts = std::max(static_cast<double>(rules_.min_bursts),
-                                       std::ceil(static_cast<double>(rules_.min_clean) / per_burst));
+        const auto needed = static_cast<double>(needed_clean(sample * 1e9, rules_));
+        const double bursts = std::max(static_cast<double>(rules_.min_bursts), std::ceil(needed / per_burst));
         const double taken = bursts * (per_burst + static_cast<double>(rules_.lead_in));
         return taken * sample + (bursts - 1) * as_seconds(rules_.pause);
     }

@@ -192,8 +192,7 @@ struct norm_place {
     __device__ void fetch(uint4* slot, const T* matrix, int row, int rows) const {
         const T* const from = matrix + std::int64_t{row} * hidden + unit(0).first;
         constexpr int apart = Threads * per_unit<T>;
-        // A unit reaches into the 14 rows that follow at most, if they are of one element. The size as a constant makes
-        // shorter code.
+        // A unit reaches into the 14 rows that follow at most, if they are of one element.
         if (rows - row > 16) {
 #pragma unroll
             for (int k = 0; k < Units; ++k) {
@@ -205,8 +204,19 @@ struct norm_place {
             for (int k = 0; k < Units; ++k) {
                 const covered<T> own = unit(k);
                 if (!own.any()) continue;
-                const int elements = left - own.first < per_unit<T> ? left - own.first : per_unit<T>;
-                copy_async(slot + k * Stride, from + k * apart, static_cast<unsigned>(elements) * unsigned{sizeof(T)});
+                const int elements = left - own.first;
+                if (elements >= per_unit<T>) {
+                    copy_async(slot + k * Stride, from + k * apart, 16);
+                    continue;
+                }
+                // The end of the matrix: an asynchronous copy of part of a unit would still read all of it. Only this
+                // thread looks at the slot, so it may be written at once.
+                float values[per_unit<T>];
+#pragma unroll
+                for (int e = 0; e < per_unit<T>; ++e) {
+                    values[e] = e < elements ? static_cast<float>(from[k * apart + e]) : 0.0f;
+                }
+                slot[k * Stride] = narrow<T>(values);
             }
         }
     }
