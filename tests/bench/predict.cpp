@@ -72,8 +72,14 @@ TEST_CASE("the choices of the cuDNN here are as before, changed, or worse") {
     CAPTURE(same.err);
     CHECK(same.code == 0);
     CHECK(contains(same.out, "0 worse, 0 changed, 2 as before; exit 0"));
-    const ended changed = predict(h200("cudnn/A/eng0", narrow));
+    std::string other = wide; // the same engine with another knob
+    other.back() = other.back() == '1' ? '2' : '1';
+    const ended changed = predict(h200(other, narrow));
+    CAPTURE(changed.out);
     CHECK(changed.code == 0);
+    const ended unknown = predict(h200("cudnn/A/eng999", narrow));
+    CHECK(unknown.code == 0);
+    CHECK(contains(unknown.out, "unknown   " + std::string(bf16)));
     CHECK(contains(changed.out, "changed   " + std::string(bf16)));
     // Without TF32 the same library takes an engine without tensor cores.
     const ended worse = predict(h200(wide, narrow), {{"NVIDIA_TF32_OVERRIDE", "0"}});

@@ -78,24 +78,27 @@ TEST_CASE("changed choices alone are no failure, nor is what was bad before") {
     CHECK(found.count(foretold::changed) == 4);
 }
 
-TEST_CASE("like is compared with like: choices by description on both sides") {
+TEST_CASE("an engine that is not offered on this machine makes the choice unknown, not changed") {
     result::baseline base = measured();
     for (auto& r : base.results) {
-        for (auto& s : r.sessions) s.ran = plan("cudnn/A/eng58", true, 91400);
-        // Noted by the session that verified, whichever that was.
-        r.sessions.back().ran.parts["choice_by_description"] = std::string("cudnn/A/eng67");
+        for (auto& s : r.sessions) s.ran = plan("cudnn/A/eng62_k25=2", true, 91400);
     }
     const auto ask = [](const std::string& id) {
-        return plan(id == "conv/a" ? "cudnn/A/eng62" : "cudnn/A/eng67", true, 91900);
+        result::evidence here = plan("cudnn/A/eng65_k2=1_k25=0", true, 91900);
+        if (id == "conv/a")
+            here.parts["offered_engines"] = std::string(" eng65_k2=1_k25=0 eng62_k25=7 "); // other knobs
+        if (id == "conv/b") here.parts["offered_engines"] = std::string(" eng65_k2=1_k25=0 eng62_k2=1_k25=2 ");
+        if (id == "conv/c") here.parts["offered_engines"] = std::string(" eng65_k2=1_k25=0 eng6_k25=2 ");
+        return here;
     };
     const auto found = compare::foretell(base, is_conv, ask);
-    CHECK(found.count(foretold::same) == 3);
-    REQUIRE(found.results[0].what == foretold::changed);
-    CHECK(found.results[0].ran == "cudnn/A/eng58");
+    CHECK(found.count(foretold::changed) == 2); // a, and d, of which nothing is said
+    REQUIRE(found.count(foretold::unknown) == 2);
+    CHECK(found.exit == exit_code::ok);
     std::ostringstream text;
     report::write_prediction(text, found);
-    CHECK(text.str().find("changed   conv/a   eng67 -> eng62   (by description; the device took cudnn/A/eng58)\n") !=
-          std::string::npos);
+    CHECK(text.str().find("unknown   conv/b   cudnn/A/eng62_k25=2 is not offered here\n") != std::string::npos);
+    CHECK(text.str().find("0 worse, 2 changed, 2 unknown, 0 as before; exit 0\n") != std::string::npos);
 }
 
 TEST_CASE("a baseline without convolutions that ran cannot be foretold") {

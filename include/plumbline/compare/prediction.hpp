@@ -23,6 +23,7 @@ namespace compare {
 enum class foretold {
     worse,   ///< it would lose tensor cores, fall to the engine of last resort, or not run at all
     changed, ///< another implementation: faster or slower, nobody knows before it was measured
+    unknown, ///< what was measured is not offered on this machine, so what would be chosen there cannot be told here
     same,    ///< the very implementation that was measured
 };
 
@@ -30,8 +31,7 @@ enum class foretold {
 struct predicted_result {
     std::string id;
     foretold what = foretold::same;
-    std::string before;           ///< what the baseline's library chose when told of the device
-    std::string ran;              ///< implementation in the baseline, where that is another
+    std::string before;           ///< implementation in the baseline
     std::string after;            ///< implementation that would run; empty when none would
     std::vector<std::string> why; ///< what is worse, one sentence an element
 };
@@ -56,6 +56,8 @@ struct prediction {
         return "worse";
     case foretold::changed:
         return "changed";
+    case foretold::unknown:
+        return "unknown";
     case foretold::same:
         return "same";
     }
@@ -69,14 +71,24 @@ namespace detail {
     return at == ran.parts.end() ? std::string() : plumbline::to_string(at->second);
 }
 
-/// What the library of the baseline chose for the same device by description, where a session has noted it, else what
-/// ran: cuDNN leaves out some engines when it only hears of a device, so like is compared with like.
-[[nodiscard]] inline std::string choice_by_description(const result::result& of, const result::evidence& ran) {
-    for (const result::session_result& each : of.sessions) {
-        const auto at = each.ran.parts.find("choice_by_description");
-        if (at != each.ran.parts.end()) return plumbline::to_string(at->second);
+/// The text without the values of knobs: "eng62_k2=4_k13=0" becomes "eng62_k2_k13".
+[[nodiscard]] inline std::string without_values(const std::string& engines) {
+    std::string text;
+    bool value = false;
+    for (const char c : engines) {
+        value = c == '=' || (value && c != '_' && c != ' ');
+        if (!value) text += c;
     }
-    return ran.implementation;
+    return text;
+}
+
+/// Whether the engine that ran is missing from those that were offered here, whatever their knobs are set to.
+[[nodiscard]] inline bool not_offered(const result::evidence& ran, const result::evidence& here) {
+    const auto at = here.parts.find("offered_engines");
+    if (at == here.parts.end()) return false;
+    const std::string engine = ran.implementation.substr(ran.implementation.rfind('/') + 1);
+    return without_values(plumbline::to_string(at->second)).find(' ' + without_values(engine) + ' ') ==
+           std::string::npos;
 }
 
 /// Alarms of the new evidence that the old one does not raise.
@@ -106,16 +118,15 @@ new_alarms(const workload::description& what, const result::evidence& before, co
         if (!measured || each.what.metric != "time" || !chosen(each)) continue;
         const result::evidence& before = *usual_evidence(each);
         if (before.implementation.empty()) continue;
-        predicted_result one;
-        one.id = each.what.id;
-        one.before = detail::choice_by_description(each, before);
-        if (one.before != before.implementation) one.ran = before.implementation;
+        predicted_result one{each.what.id, foretold::same, before.implementation, {}, {}};
         if (made.version_before.empty()) made.version_before = detail::version_of(before);
         try {
             const result::evidence after = ask(each.what.id);
             one.after = after.implementation;
             one.why = detail::new_alarms(each.what, before, after);
-            if (one.after != one.before) one.what = foretold::changed;
+            if (one.after != one.before) {
+                one.what = detail::not_offered(before, after) ? foretold::unknown : foretold::changed;
+            }
             if (made.version_after.empty()) made.version_after = detail::version_of(after);
         } catch (const unsupported_error& e) {
             one.why = {e.what()};

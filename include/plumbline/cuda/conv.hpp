@@ -12,7 +12,6 @@
 #include "plumbline/cuda/buffers.hpp"
 #include "plumbline/cuda/cudnn/context.hpp"
 #include "plumbline/cuda/cudnn/convolution.hpp"
-#include "plumbline/cuda/cudnn/predict.hpp"
 #include "plumbline/cuda/inspect.hpp"
 #include "plumbline/cuda/kernel_names.hpp"
 #include "plumbline/measure/plan_search.hpp"
@@ -73,18 +72,6 @@ public:
         ran.parts["workspace_offered_bytes"] = params_.workspace_mib << 20;
         if (regret_ > 0) ran.parts["heuristic_regret"] = regret_;
         return ran;
-    }
-
-    /// What this cuDNN chooses for this device when it only hears of it: it leaves out some engines then (those that
-    /// are cublasLt's inside, for 1x1 filters), and another cuDNN's choice can be foretold in no other way.
-    [[nodiscard]] scalar_map verification_facts(backend& on) const {
-        if (params_.mode.plan != workload::plan_choice::heuristic) return {};
-        try {
-            const std::string device = cudnn::device_json(on.device().ordinal);
-            return {{"choice_by_description", cudnn::predict(device, params_).implementation}};
-        } catch (const unsupported_error&) {
-            return {}; // a cuDNN that does not describe devices
-        }
     }
 
     /// x, w and y of buffer set `slot` on the device; the output of the pass is one of them.

@@ -22,11 +22,14 @@ namespace json {
     to.member("exit_code", static_cast<int>(from.exit));
     to.member("counts", {{"worse", from.count(foretold::worse)},
                          {"changed", from.count(foretold::changed)},
+                         {"unknown", from.count(foretold::unknown)},
                          {"same", from.count(foretold::same)}});
     to.list("results", from.results, [](const compare::predicted_result& each) {
-        return writable{{"id", each.id},         {"prediction", compare::to_string(each.what)},
-                        {"before", each.before}, {"ran", each.ran.empty() ? each.before : each.ran},
-                        {"after", each.after},   {"why", each.why}};
+        return writable{{"id", each.id},
+                        {"prediction", compare::to_string(each.what)},
+                        {"before", each.before},
+                        {"after", each.after},
+                        {"why", each.why}};
     });
     return to.take();
 }
