@@ -233,8 +233,7 @@ inline void reorder(context& on, const memory_desc& from_layout, const void* fro
 }
 
 /// Copies bytes with oneDNN's own threads, so that each page lands near a thread that will work on it. Little is copied
-/// by this thread alone: filling a thousand small buffer sets took seconds where other processes delay each meeting of
-/// the threads.
+/// by this thread alone: hundreds of small buffer sets need no meeting of threads each.
 inline void copy(context& on, const void* from, void* to, std::size_t bytes) {
     constexpr std::size_t little = std::size_t{256} << 10;
     if (bytes <= little) {
