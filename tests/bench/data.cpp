@@ -156,7 +156,7 @@ TEST_CASE("a folder of images is measured, what is broken in it is named and cou
     CHECK(contains(failures, "first " + at.data()));
     CHECK(std::stoul(text_of(seen, "failed_samples")) >= broken.size());
     CHECK(std::stoul(text_of(seen, "oriented_samples")) > 0);
-    CHECK(contains(r.out, "samples " + failures.substr(0, failures.find(':'))));
+    CHECK(contains(r.out, "samples: " + failures.substr(0, failures.find(':'))));
     CHECK(contains(r.out, "EXIF orientation is not applied"));
     const auto environment = json::load(at.saved()).environment;
     CHECK(environment.find("data.file_system") != nullptr);
