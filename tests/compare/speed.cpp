@@ -2,9 +2,10 @@
 // Time and memory of comparing two large baselines: 10,000 benchmarks x 5 sessions x 30 samples a file. The program
 // compares what it wrote itself: `compare_speed [DIRECTORY]` writes two files there (default: the temporary folder),
 // reads both, compares them and prints the processor seconds of each step and the largest memory in use. Exit code 1
-// when the requirement (2 s and 1 GiB, with the optimiser on) is missed eight times, 0 otherwise; a debug build only
+// when the requirement (2 s and 1 GiB, with the optimiser on) is missed five times, 0 otherwise; a debug build only
 // prints.
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <string>
@@ -79,6 +80,12 @@ double peak_gib() {
     return static_cast<double>(used.ru_maxrss) / (1024 * 1024);
 }
 
+/// The requirement; twice that where CI=true says that the machine is one of many that share their processors.
+double most_seconds() {
+    const char* shared = std::getenv("CI");
+    return shared != nullptr && std::string(shared) == "true" ? 4 : 2;
+}
+
 int compare_files(const std::filesystem::path& base_path, const std::filesystem::path& candidate_path,
                   bool with_cycles) {
     const double start = processor_seconds();
@@ -94,7 +101,7 @@ int compare_files(const std::filesystem::path& base_path, const std::filesystem:
         std::printf("wrong: %zu pairs, %zu regressed\n", found.tests,
                     found.count(plumbline::compare::verdict::regressed));
 #ifdef __OPTIMIZE__
-    const bool in_time = with_cycles || (read + compared < 2 && peak_gib() < 1);
+    const bool in_time = with_cycles || (read + compared < most_seconds() && peak_gib() < 1);
 #else
     const bool in_time = true;
 #endif
@@ -135,7 +142,7 @@ int main(int argc, char** argv) {
         });
         outcome = 1;
         // The best of a few: other work on the machine only adds to what is needed.
-        for (int attempt = 0; made == 0 && outcome != 0 && attempt < 8; ++attempt) {
+        for (int attempt = 0; made == 0 && outcome != 0 && attempt < 5; ++attempt) {
             outcome = in_child([&] { return compare_files(base, candidate, with_cycles); });
         }
     }
